@@ -1,0 +1,1 @@
+"""Durable hook events on Kafka."""
