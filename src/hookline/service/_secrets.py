@@ -1,0 +1,113 @@
+"""Values that stand in files of their own, and what is never shown.
+
+A value may be ``{ file = "..." }``: the text of that file, less one newline at its end. Such a value is a secret wherever
+it stands. Other values are secrets by the name of their key; from a URL only its credentials and tokens are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from hookline.service._problems import Problem
+from hookline.service._sources import Location, dotted, is_file_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+MASK = "********"
+
+_SECRET_KEY = re.compile(
+    r"^sasl\.(?!mechanisms?$)|password|passwd|passphrase|secret|token|credential|authorization|cookie|^headers$|api[._-]?key|"
+    r"private[._-]?key|key\.pem$|(^|[._-])dsn$",
+    re.IGNORECASE,
+)
+_PLACE_OF_A_SECRET = re.compile(r"([._-](file|path|location|url)|_seconds)$", re.IGNORECASE)
+_NEWLINE = re.compile(r"\r?\n\Z")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
+_ASSIGNMENT = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|key)(\s*=\s*)[^\s;&]+")
+_TOKEN_SEGMENT = re.compile(r"(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_-]{16,}")
+
+
+class FileValues:
+    """Replaces ``{ file = "..." }`` by what the file holds, and remembers where it did."""
+
+    def __init__(self, folder: Path, place: Callable[[Location], str]) -> None:
+        self._folder = folder
+        self._place = place
+        self.locations: set[Location] = set()
+        self.problems: list[Problem] = []
+
+    def resolve(self, value: Any, location: Location = ()) -> Any:
+        """Return the same tables and lists with every reference replaced."""
+        if is_file_reference(value):
+            return self._read(value["file"], location)
+        if isinstance(value, dict):
+            return {key: self.resolve(member, (*location, key)) for key, member in value.items()}
+        if isinstance(value, list):
+            return [self.resolve(member, (*location, index)) for index, member in enumerate(value)]
+        return value
+
+    def _read(self, name: str, location: Location) -> str:
+        self.locations.add(location)
+        path = self._folder / name
+        try:
+            text = path.read_bytes().decode()
+        except OSError as error:
+            self._refuse(location, f"file {path} cannot be read: {error.strerror or type(error).__name__}")
+        except ValueError:
+            self._refuse(location, f"file {path} is not UTF-8 text")
+        else:
+            return _NEWLINE.sub("", text)
+        return ""
+
+    def _refuse(self, location: Location, what: str) -> None:
+        fix = "mount the file, or correct its path (it starts from the folder of the settings file)"
+        self.problems.append(Problem(f"{dotted(location)}: {what}", self._place(location), fix))
+
+
+def redacted(value: Any, secrets: frozenset[Location], location: Location = ()) -> Any:
+    """Copy tables and lists with every secret replaced by a mask."""
+    if isinstance(value, dict):
+        return {key: redacted(member, secrets, (*location, key)) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redacted(member, secrets, (*location, index)) for index, member in enumerate(value)]
+    if value not in (None, "", True, False) and (location in secrets or _is_secret(location)):
+        return MASK
+    return redacted_text(value) if isinstance(value, str) else value
+
+
+def secret_texts(value: Any, secrets: frozenset[Location], location: Location = ()) -> Iterator[str]:
+    """Yield the texts that `redacted` would mask whole."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from secret_texts(member, secrets, (*location, key))
+    elif isinstance(value, (list, tuple)):
+        for index, member in enumerate(value):
+            yield from secret_texts(member, secrets, (*location, index))
+    elif isinstance(value, str) and value and (location in secrets or _is_secret(location)):
+        yield value
+
+
+def redacted_text(text: str) -> str:
+    """Mask credentials, query values and token-like path segments of URLs, and ``password=...`` anywhere."""
+    text = _URL.sub(lambda match: _redacted_url(match[0]), text)
+    return _ASSIGNMENT.sub(rf"\1\2{MASK}", text)
+
+
+def _redacted_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
+    _, at, host = parts.netloc.rpartition("@")
+    path = "/".join(MASK if _TOKEN_SEGMENT.fullmatch(segment) else segment for segment in parts.path.split("/"))
+    query = re.sub(r"=[^&]*", f"={MASK}", parts.query) if "=" in parts.query else parts.query and MASK
+    return urlunsplit((parts.scheme, f"{MASK}@{host}" if at else host, path, query, parts.fragment and MASK))
+
+
+def _is_secret(location: Location) -> bool:
+    names = [name for name in location if isinstance(name, str)]
+    return any(_SECRET_KEY.search(name) and not _PLACE_OF_A_SECRET.search(name) for name in names)

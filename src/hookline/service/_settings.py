@@ -1,0 +1,209 @@
+"""The settings of one service, read from a file and the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import PrivateAttr, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from hookline.kafka import ClientConfig
+from hookline.service._imports import import_object
+from hookline.service._problems import Problem, SettingsError
+from hookline.service._secrets import redacted, secret_texts
+from hookline.service._sources import Location, dotted, place_of
+from hookline.service._tables import (
+    ConsumeTable,
+    DeadLettersTable,
+    GroupsTable,
+    HookTable,
+    HttpTable,
+    ImportPath,
+    KafkaTable,
+    LogTable,
+    Name,
+    Pager,
+    RetryTable,
+    Seconds,
+    TopicsTable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.kafka import TokenSource
+
+_LONGEST_TOPIC = 249
+_BOOTSTRAP = frozenset({"bootstrap.servers", "metadata.broker.list"})
+
+
+class Settings(BaseSettings):
+    """Everything that can be set: one immutable value, from `load_settings` or made in code.
+
+    Made in code it reads neither files nor the environment. ``repr()`` shows no option that may be a secret.
+    """
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False, env_prefix="HOOKLINE_"
+    )
+
+    domain: Name
+    app: ImportPath | None = None
+    isolation: Literal["shared"] = "shared"
+    drain_seconds: Seconds = 20.0
+    kafka: KafkaTable = KafkaTable()
+    topics: TopicsTable = TopicsTable()
+    groups: GroupsTable = GroupsTable()
+    retry: RetryTable = RetryTable()
+    http: HttpTable = HttpTable()
+    hooks: list[HookTable] = []
+    dead_letters: DeadLettersTable = DeadLettersTable()
+    pagers: list[Pager] = []
+    log: LogTable = LogTable()
+    consume: ConsumeTable = ConsumeTable()
+
+    _folder: Path = PrivateAttr(default_factory=Path)
+    _origins: dict[Location, str] = PrivateAttr(default_factory=dict)
+    _from_files: frozenset[Location] = PrivateAttr(default=frozenset())
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Keep the constructor pure: only `load_settings` looks outside."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    @field_validator("isolation", mode="before")
+    @classmethod
+    def _available(cls, value: object) -> object:
+        if value == "per-hook":
+            raise ValueError('"per-hook" is not available in this version, use "shared"')
+        return value
+
+    @model_validator(mode="after")
+    def _names_apart(self) -> Settings:
+        topics = self.hook_topic(), self.dead_letter_topic()
+        if any(len(topic) > _LONGEST_TOPIC for topic in topics):
+            raise ValueError(f"a topic name is longer than {_LONGEST_TOPIC} characters, shorten the domain")
+        # The broker refuses two names that differ only in these, because its metrics cannot tell them apart.
+        if len({topic.replace(".", "_") for topic in topics}) < len(topics):
+            raise ValueError(
+                f'hook topic and dead-letter topic are the same, "{topics[0]}": dead letters would feed themselves'
+            )
+        if self.hook_group() == self.dead_letter_group():
+            raise ValueError(
+                f'stage and reconciler have the same consumer group, "{self.hook_group()}": each needs its own'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_unique(self) -> Settings:
+        for kind, names in (("hooks", [hook.name for hook in self.hooks]), ("pagers", [p.name for p in self.pagers])):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"two {kind} are named {', '.join(twice)}: give each a name of its own")
+        return self
+
+    def loaded_from(self, folder: Path, origins: Mapping[Location, str], from_files: frozenset[Location]) -> Settings:
+        """Return the same settings that know where they were read from."""
+        copy = self.model_copy()
+        copy._folder, copy._origins, copy._from_files = folder, dict(origins), from_files  # noqa: SLF001 - a copy of itself
+        return copy
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths start from: that of the settings file, else the working directory."""
+        return self._folder
+
+    def path(self, relative: Path | str) -> Path:
+        """Resolve a path from the settings against `folder`."""
+        return self._folder / relative
+
+    def hook_topic(self) -> str:
+        """Name the topic that events are read from."""
+        return self.topics.hook or f"{self.domain}-hook"
+
+    def dead_letter_topic(self) -> str:
+        """Name the topic that dead letters are written to."""
+        return self.topics.dead_letters or f"{self.domain}-hook_dlq"
+
+    def hook_group(self) -> str:
+        """Name the stage's consumer group."""
+        return self.groups.hook or f"{self.domain}-hook"
+
+    def dead_letter_group(self) -> str:
+        """Name the reconciler's consumer group."""
+        return self.groups.dead_letters or f"{self.domain}-hook-dlq"
+
+    def client_config(self) -> ClientConfig:
+        """Make the options of every Kafka client.
+
+        Imports ``kafka.oauth``. Raises `SettingsError` when that fails or when no broker is named.
+        """
+        if not self.names_brokers():
+            what = 'kafka.common."bootstrap.servers" is missing: no Kafka broker is named'
+            fix = """set it in [kafka.common], or HOOKLINE_KAFKA__COMMON='{"bootstrap.servers": "host:9092"}'"""
+            raise SettingsError([Problem(what, self.origin("kafka", "common"), fix)])
+        return ClientConfig(
+            common=self.kafka.common,
+            consumer=self.kafka.consumer,
+            producer=self.kafka.producer,
+            admin=self.kafka.admin,
+            oauth=self._oauth(),
+        )
+
+    def names_brokers(self) -> bool:
+        """Whether the settings say where Kafka is."""
+        return any(self.kafka.common.get(key) for key in _BOOTSTRAP)
+
+    def import_folders(self) -> tuple[Path, ...]:
+        """List the folders whose modules the settings may name: the working directory and that of the file."""
+        return Path.cwd(), self._folder
+
+    def with_bootstrap(self, servers: str) -> Settings:
+        """Return the same settings for other brokers; what names brokers in the other Kafka tables is dropped."""
+        bare = {
+            table: {key: value for key, value in options.items() if key not in _BOOTSTRAP}
+            for table, options in self.kafka.tables().items()
+        }
+        bare["common"]["bootstrap.servers"] = servers
+        return self.model_copy(update={"kafka": self.kafka.model_copy(update=bare)})
+
+    def _oauth(self) -> TokenSource | None:
+        if self.kafka.oauth is None:
+            return None
+        where = self.origin("kafka", "oauth")
+        found = import_object(self.kafka.oauth, key="kafka.oauth", where=where, folders=self.import_folders())
+        if not callable(found):
+            what = f'kafka.oauth: "{self.kafka.oauth}" is not callable'
+            raise SettingsError([Problem(what, where, "name a function that returns a token and its expiry")])
+        return cast("TokenSource", found)
+
+    def origin(self, *location: str | int) -> str:
+        """Name where a value was read from: the file's path, a variable's name, or ``default``."""
+        return place_of(self._origins, location) or "default"
+
+    def origins(self) -> dict[str, str]:
+        """Name for every value that was set, by its dotted key, where it was read from."""
+        return {dotted(location): place for location, place in self._origins.items()}
+
+    def redacted(self) -> dict[str, Any]:
+        """Return all settings as plain tables and lists, fit for JSON, with every secret masked."""
+        shown = redacted(self.model_dump(mode="json"), self._from_files)
+        assert isinstance(shown, dict)  # noqa: S101 - a table stays a table
+        return shown
+
+    def secret_texts(self) -> frozenset[str]:
+        """Return the texts that must never be shown, for a redactor of logs."""
+        return frozenset(secret_texts(self.model_dump(mode="json"), self._from_files))
+
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        """Show which service this is, and no option of it."""
+        return [("domain", self.domain), ("hooks", [hook.name for hook in self.hooks])]
