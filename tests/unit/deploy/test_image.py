@@ -17,20 +17,26 @@ DOCKERFILES = [ROOT / "Dockerfile", EXAMPLE / "Dockerfile"]
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
+    """One line of a Dockerfile: its name and what follows."""
+
     name: str
     rest: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
+    """One FROM and the instructions up to the next."""
+
     base: str
     alias: str
     instructions: tuple[Instruction, ...]
 
     def all(self, name: str) -> list[str]:
+        """List what follows each instruction of that name."""
         return [item.rest for item in self.instructions if item.name == name]
 
     def one(self, name: str) -> str:
+        """Return what follows the only instruction of that name."""
         [rest] = self.all(name)
         return rest
 
