@@ -1,0 +1,36 @@
+"""The engine: order per subject, commits of what is settled only, retries that hold nothing.
+
+One thread owns the Kafka consumer (`Poller`); one event loop runs everything that a handler touches (`Engine`). The way
+of a record: fetched -> lane of its subject -> handler -> outcome -> settled -> committed.
+"""
+
+from ._dead_letters import DeadLetterWriter
+from ._delivery import Delivery, Handler, Identity, Observer
+from ._engine import Engine
+from ._invoke import Raised, Returned, invoke
+from ._outcome import Done, Duplicate, GiveUp, Outcome, Retry, RetryPolicy, decide
+from ._settings import EngineSettings
+from ._status import EngineStatus
+from ._tracker import OffsetTracker
+
+__all__ = [
+    "DeadLetterWriter",
+    "Delivery",
+    "Done",
+    "Duplicate",
+    "Engine",
+    "EngineSettings",
+    "EngineStatus",
+    "GiveUp",
+    "Handler",
+    "Identity",
+    "Observer",
+    "OffsetTracker",
+    "Outcome",
+    "Raised",
+    "Retry",
+    "RetryPolicy",
+    "Returned",
+    "decide",
+    "invoke",
+]

@@ -1,0 +1,123 @@
+"""One assignment of one partition: lanes, watermark, intake and brake."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from ._delivery import Delivery
+from ._tracker import OffsetTracker
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterator
+
+    from hookline.kafka import Record
+
+    from ._dedupe import CompletedWindow
+
+LaneKey: TypeAlias = bytes | int
+"""The record's key; for a null key, which has no order, the offset: a lane of its own."""
+
+
+class Lane:
+    """The records of one subject, run one after another. Alive only while it has work."""
+
+    __slots__ = ("busy", "key", "queue", "task")
+
+    def __init__(self, key: LaneKey) -> None:
+        self.key = key
+        self.queue: deque[Delivery] = deque()
+        self.task: asyncio.Task[None] | None = None
+        self.busy = False
+        """Whether something runs that deserves the time of a drain: a handler, or the write of a dead letter."""
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Mark the lane busy."""
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
+
+
+class Partition:
+    """One assignment of one partition.
+
+    Its identity is the epoch: a partition that is revoked and assigned again is another object, and what ends late in
+    the old one changes nothing, since nobody commits from a closed one.
+
+    The consumer thread writes `taken_*` and `paused`; the event loop writes all else. Each side only reads the other's.
+    """
+
+    __slots__ = (
+        "closed", "closing", "committed", "completed", "held", "lanes", "number", "paused",
+        "released_bytes", "released_records", "taken_bytes", "taken_records", "tracker",
+    )  # fmt: skip
+
+    def __init__(self, number: int, completed: CompletedWindow) -> None:
+        self.number = number
+        self.completed = completed
+        self.tracker = OffsetTracker()
+        self.lanes: dict[LaneKey, Lane] = {}
+        self.committed: int | None = None
+        self.taken_records = self.taken_bytes = 0
+        self.released_records = self.released_bytes = 0
+        self.held = 0
+        """Dead letters that could not be written yet; while there are any the intake brakes."""
+        self.paused: bool | None = None
+        """What the client was told last; None before it was told anything, since it may remember an earlier epoch."""
+        self.closing = False
+        """No record starts any more."""
+        self.closed = False
+        """No completion counts any more."""
+
+    @property
+    def records(self) -> int:
+        """Records taken from the client and not settled."""
+        return self.taken_records - self.released_records
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the records taken from the client and not settled."""
+        return self.taken_bytes - self.released_bytes
+
+    @property
+    def position(self) -> int | None:
+        """The offset to commit, None before the first record."""
+        return self.tracker.position
+
+    def take(self, record: Record) -> None:
+        """Count a record in, on the consumer thread."""
+        self.taken_records += 1
+        self.taken_bytes += size_bytes(record)
+
+    def release(self, record: Record) -> None:
+        """Count a record out, on the event loop."""
+        self.released_records += 1
+        self.released_bytes += size_bytes(record)
+
+    def enqueue(self, record: Record) -> Lane | None:
+        """Put a record into its lane and return the lane; None when the record had been delivered before."""
+        if not self.tracker.deliver(record.offset):
+            return None
+        key = record.offset if record.key is None else record.key
+        lane = self.lanes.get(key)
+        if lane is None:
+            lane = self.lanes[key] = Lane(key)
+        lane.queue.append(Delivery(record))
+        return lane
+
+    def wants_pause(self, most_records: int, most_bytes: int) -> bool:
+        """Tell whether fetching should rest: full, or braked. Once paused it rests until the half is worked off."""
+        if self.held or self.closing:
+            return True
+        share = 2 if self.paused else 1
+        return self.records * share >= most_records or self.size_bytes * share >= most_bytes
+
+
+def size_bytes(record: Record) -> int:
+    """Weigh what a record keeps in memory: its key and value; headers are counted by the client's own limits."""
+    return len(record.key or b"") + len(record.value or b"")

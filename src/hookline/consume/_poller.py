@@ -1,0 +1,190 @@
+"""The thread that owns the Kafka consumer: it polls, commits, pauses and answers rebalances, and does nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+from hookline.kafka import CommitError, GroupConsumer
+from hookline.telemetry import get_logger
+
+from ._dedupe import CompletedWindow
+from ._partition import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from hookline.kafka import GroupListener, Position, Problem, Record
+
+    from ._settings import EngineSettings
+
+_POLL_SECONDS = 0.1
+_DRAIN_MARGIN_SECONDS = 2.0
+
+_log = get_logger(__name__)
+
+
+class Crew(Protocol):
+    """What the poller tells the event loop. `receive`, `forget`, `joined`, `commit_ended` and `problem` run there."""
+
+    def receive(self, batch: list[tuple[Partition, Record]]) -> None:
+        """Take records that were fetched."""
+        ...
+
+    async def drain(self, partitions: Sequence[Partition], seconds: float) -> None:
+        """Let what runs end, at most so long; then nothing of these partitions counts any more."""
+        ...
+
+    def forget(self, partitions: Sequence[Partition]) -> None:
+        """Drop partitions that are somebody else's already."""
+        ...
+
+    def joined(self, partitions: Sequence[Partition]) -> None:
+        """Take partitions over."""
+        ...
+
+    def commit_ended(self, positions: Mapping[int, Position], error: CommitError | None) -> None:
+        """Learn how a commit ended."""
+        ...
+
+    def problem(self, problem: Problem) -> None:
+        """Learn of an error of the client."""
+        ...
+
+
+class Poller:
+    """Runs on a thread of its own from `run` to the end of it; the event loop talks to it by `commit` and `finish`."""
+
+    def __init__(
+        self,
+        open_consumer: Callable[[GroupListener], GroupConsumer],
+        crew: Crew,
+        loop: asyncio.AbstractEventLoop,
+        settings: EngineSettings,
+    ) -> None:
+        self._open_consumer = open_consumer
+        self._consumer: GroupConsumer | None = None
+        self._crew = crew
+        self._loop = loop
+        self._settings = settings
+        self._partitions: dict[int, Partition] = {}
+        self._commits: queue.SimpleQueue[Mapping[int, Position]] = queue.SimpleQueue()
+        self._in_flight: Mapping[int, Position] = {}
+        self._finishing = threading.Event()
+
+    def commit(self, positions: Mapping[int, Position]) -> None:
+        """Ask for a commit; `Crew.commit_ended` tells how it went. One at a time."""
+        self._commits.put(positions)
+
+    def finish(self) -> None:
+        """Ask the thread to commit what is settled, leave the group and return."""
+        self._finishing.set()
+
+    def run(self) -> None:
+        """Own the consumer until `finish`. Raises ConsumerFatalError when the client is broken; commits nothing then."""
+        consumer = self._consumer = self._open_consumer(self)
+        while not self._finishing.is_set():
+            self._begin_commits(consumer)
+            self._balance(consumer)
+            records = consumer.poll(self._settings.poll_records, _POLL_SECONDS)
+            if records:
+                self._hand_over(records)
+        self._commit_positions(self._partitions.values())
+        consumer.close()
+
+    def assigned(self, partitions: Sequence[int]) -> None:
+        """Open a new epoch for each partition."""
+        window = self._settings.dedupe_window
+        fresh = [Partition(number, CompletedWindow(window)) for number in partitions]
+        self._partitions.update({partition.number: partition for partition in fresh})
+        self._call(self._crew.joined, fresh)
+
+    def revoked(self, partitions: Sequence[int]) -> None:
+        """Drain what runs, commit it and let the partitions go; lanes of the kept ones run on meanwhile."""
+        leaving = self._remove(partitions)
+        self._drain(leaving)
+        self._commit_positions(leaving)
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """Forget partitions that are somebody else's: a commit would rewind them."""
+        gone = self._remove(partitions)
+        for partition in gone:
+            partition.closing = partition.closed = True
+        self._call(self._crew.forget, gone)
+
+    def committed(self, error: CommitError | None) -> None:
+        """Pass on the end of the commit in flight."""
+        self._call(self._crew.commit_ended, self._in_flight, error)
+
+    def problem(self, problem: Problem) -> None:
+        """Pass on an error of the client."""
+        self._call(self._crew.problem, problem)
+
+    def _hand_over(self, records: list[Record]) -> None:
+        batch = []
+        for record in records:
+            partition = self._partitions.get(record.partition)
+            if partition is not None:
+                partition.take(record)
+                batch.append((partition, record))
+        self._call(self._crew.receive, batch)
+
+    def _balance(self, consumer: GroupConsumer) -> None:
+        """Tell the client which partitions rest, of those for which that has changed."""
+        most_records, most_bytes = self._settings.window_records, self._settings.window_bytes
+        wanted: dict[bool, list[int]] = {True: [], False: []}
+        for partition in self._partitions.values():
+            rest = partition.wants_pause(most_records, most_bytes)
+            if rest is not partition.paused:
+                partition.paused = rest
+                wanted[rest].append(partition.number)
+        if wanted[True]:
+            consumer.pause(wanted[True])
+        if wanted[False]:
+            consumer.resume(wanted[False])
+
+    def _begin_commits(self, consumer: GroupConsumer) -> None:
+        try:
+            positions = self._commits.get_nowait()
+        except queue.Empty:
+            return
+        owned = {number: position for number, position in positions.items() if number in self._partitions}
+        self._in_flight = owned
+        if not owned:
+            self.committed(None)
+            return
+        try:
+            consumer.commit(owned)
+        except CommitError as error:
+            self.committed(error)
+
+    def _commit_positions(self, partitions: Iterable[Partition]) -> None:
+        positions: dict[int, Position] = {
+            partition.number: (partition.position, "")
+            for partition in partitions
+            if partition.position is not None and partition.position != partition.committed
+        }
+        if not positions or self._consumer is None:
+            return
+        try:
+            self._consumer.commit_now(positions)
+        except CommitError as error:
+            _log.warning("commit refused before partitions moved", error=str(error), partitions=sorted(positions))
+
+    def _drain(self, partitions: Sequence[Partition]) -> None:
+        """Wait for the event loop to drain, in bounded time: the loop itself may be blocked by a hook."""
+        if any(not partition.closed for partition in partitions):
+            seconds = self._settings.revoke_seconds
+            drained = asyncio.run_coroutine_threadsafe(self._crew.drain(partitions, seconds), self._loop)
+            concurrent.futures.wait([drained], seconds + _DRAIN_MARGIN_SECONDS)
+        for partition in partitions:
+            partition.closing = partition.closed = True
+
+    def _remove(self, partitions: Sequence[int]) -> list[Partition]:
+        return [self._partitions.pop(number) for number in partitions if number in self._partitions]
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        self._loop.call_soon_threadsafe(function, *arguments)

@@ -1,0 +1,20 @@
+"""The stage: which hooks an event belongs to, and how each of them fares.
+
+decode -> validate -> `Hooks.for_event` -> run all together -> collect errors -> decide for each hook.
+"""
+
+from ._hook import Hook, Resolver
+from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of
+from ._stage import HookGoneError, Stage, StagePolicy
+
+__all__ = [
+    "DuplicateHookError",
+    "Hook",
+    "HookGoneError",
+    "Hooks",
+    "MergedHooks",
+    "Resolver",
+    "Stage",
+    "StagePolicy",
+    "hooks_of",
+]

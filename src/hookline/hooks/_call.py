@@ -1,0 +1,51 @@
+"""Calling one hook within its time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from hookline.contract import Event
+
+    from ._hook import Hook
+
+THREADS = 64
+"""Threads for hooks that are plain functions; more of them at once wait for one."""
+
+
+class Caller:
+    """Calls hooks: coroutines on the event loop, plain functions in a bounded pool of threads."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="hook")
+
+    def close(self) -> None:
+        """Let go of the threads without waiting for those that still run."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def call(self, hook: Hook, event: Event, timeout_seconds: float | None) -> None:
+        """Run the hook. Raises what it raises, and TimeoutError when it outlives `timeout_seconds`."""
+        if inspect.iscoroutinefunction(hook.handle):
+            async with asyncio.timeout(timeout_seconds):
+                await hook.handle(event)
+            return
+        await self._call_in_thread(hook, event, timeout_seconds)
+
+    async def _call_in_thread(self, hook: Hook, event: Event, timeout_seconds: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._threads, contextvars.copy_context().run, hook.handle, event)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                result: Awaitable[None] | None = await asyncio.shield(running)
+                if result is not None:
+                    await result
+        except TimeoutError:
+            # A thread cannot be stopped: its subject waits for it, or the next event would overlap it.
+            await asyncio.wait((running,))
+            raise

@@ -1,0 +1,88 @@
+"""The resolver by type patterns."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hookline.contract import Event
+
+    from ._hook import Hook, Resolver
+
+_TYPES_REMEMBERED = 1_024
+
+
+class DuplicateHookError(ValueError):
+    """Two hooks of one domain have the same name, so that neither a dead letter nor a metric could tell them apart."""
+
+
+class Hooks:
+    """Hooks by the types of events they want.
+
+    `Hooks({"batch.*": [CommentOnFailure()], "*": [audit]})`: in a pattern `*` stands for any characters, dots included.
+    A hook that several patterns match runs once. Raises DuplicateHookError when two hooks have one name.
+    """
+
+    def __init__(self, hooks_by_pattern: Mapping[str, Iterable[Hook]]) -> None:
+        self._rules = [(_compile(pattern), tuple(hooks)) for pattern, hooks in hooks_by_pattern.items()]
+        self._hooks = _distinct(hook for _, hooks in self._rules for hook in hooks)
+        _refuse_equal_names(self._hooks)
+        self._of_type = lru_cache(_TYPES_REMEMBERED)(self._find)
+
+    @property
+    def hooks(self) -> tuple[Hook, ...]:
+        """All hooks, each once."""
+        return self._hooks
+
+    def for_event(self, event: Event) -> Sequence[Hook]:
+        """Tell the hooks whose patterns match the event's type, each once."""
+        return self._of_type(event.type)
+
+    def _find(self, event_type: str) -> tuple[Hook, ...]:
+        return _distinct(hook for pattern, hooks in self._rules if pattern.fullmatch(event_type) for hook in hooks)
+
+
+class MergedHooks:
+    """Several resolvers as one, such as hooks from a file beside hooks from code.
+
+    Raises DuplicateHookError when two of the hooks that they list have one name.
+    """
+
+    def __init__(self, *resolvers: Resolver) -> None:
+        self._resolvers = resolvers
+        self._hooks = _distinct(hook for resolver in resolvers for hook in hooks_of(resolver))
+        _refuse_equal_names(self._hooks)
+
+    @property
+    def hooks(self) -> tuple[Hook, ...]:
+        """All hooks that the resolvers list, each once."""
+        return self._hooks
+
+    def for_event(self, event: Event) -> Sequence[Hook]:
+        """Tell the hooks that any of the resolvers names, each once."""
+        return _distinct(hook for resolver in self._resolvers for hook in resolver.for_event(event))
+
+
+def hooks_of(resolver: Resolver) -> tuple[Hook, ...]:
+    """Tell the hooks that a resolver lists in its attribute `hooks`; none when it has no such list."""
+    return tuple(getattr(resolver, "hooks", ()))
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)
+
+
+def _distinct(hooks: Iterable[Hook]) -> tuple[Hook, ...]:
+    return tuple({id(hook): hook for hook in hooks}.values())
+
+
+def _refuse_equal_names(hooks: Sequence[Hook]) -> None:
+    seen = set[str]()
+    for hook in hooks:
+        if hook.name in seen:
+            raise DuplicateHookError(f"two hooks are named {hook.name!r}; give one of them another name")
+        seen.add(hook.name)

@@ -1,0 +1,217 @@
+"""The handler of a hook topic: decode, resolve, run all, collect, decide."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from hookline.consume import GiveUp, Raised, Retry, RetryPolicy, decide, invoke
+from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, Redrive, decode_record
+from hookline.errs import HookErrorGroup, Verdict, as_exception, classify, describe, one_line, retry_after_seconds
+from hookline.telemetry import get_logger
+
+from ._call import Caller
+from ._doors import Doors, HookNotReadyError
+from ._registry import hooks_of
+from ._work import Failed, HookRun, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hookline.consume import Delivery, Identity
+    from hookline.errs import Classifier, Redactor
+    from hookline.telemetry import Metrics
+
+    from ._hook import Hook, Resolver
+
+_NOT_READY_SECONDS = 0.5
+_TOGETHER_SECONDS = 0.1
+
+_log = get_logger(__name__)
+
+
+class HookGoneError(Exception):
+    """A republished record names a hook that this event no longer resolves to."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePolicy:
+    """How a stage treats failures: what errors mean, how often they are tried again, what is hidden of them."""
+
+    retry: RetryPolicy
+    classifiers: Sequence[Classifier]
+    redactor: Redactor
+    timeout_seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Time limits by hook; a hook without one bounds its own work."""
+
+
+class Stage:
+    """Runs the hooks of each event of a domain; a `Handler` for the engine.
+
+    Every hook that an event resolves to runs, all together, even when one fails. Each is pending, done or failed for
+    good; a retry runs the pending ones only. When none is pending and one has failed, there is one dead letter, and it
+    names those that failed. Use as an async context manager around the engine's run: it enters and leaves the hooks.
+    """
+
+    def __init__(self, resolver: Resolver, policy: StagePolicy, metrics: Metrics, *, leave_seconds: float = 5.0) -> None:
+        self._resolver = resolver
+        self._policy = policy
+        self._metrics = metrics
+        self._leave_seconds = leave_seconds
+        self._caller = Caller()
+        self._doors = Doors()
+
+    async def __aenter__(self) -> Stage:
+        """Begin to enter the hooks that the resolver lists."""
+        self._doors.enter(hooks_of(self._resolver))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave the hooks, in bounded time."""
+        await self._doors.leave(self._leave_seconds)
+        self._caller.close()
+
+    def waiting_hooks(self) -> list[str]:
+        """Name the hooks that could not be entered yet; their events wait."""
+        return self._doors.waiting()
+
+    def identify(self, delivery: Delivery) -> Identity | None:
+        """Decode and resolve at the first attempt. Raises MalformedRecordError, and whatever the resolver raises."""
+        work = delivery.progress
+        if not isinstance(work, Work):
+            work = delivery.progress = self._open(delivery)
+        if not work.resolved:
+            work.runs = self._plan(work)
+            work.resolved = True
+        return None if work.redrive is not None and work.redrive.again else work.event.identity
+
+    async def handle(self, delivery: Delivery) -> None:
+        """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
+        work = _work(delivery)
+        now = time.monotonic()
+        due = [run for run in work.pending() if run.due_at <= now + _TOGETHER_SECONDS]
+        work.raised = await self._run(work, due)
+        errors = [each.error for each in work.failed()] + [as_exception(error) for error in work.raised.values()]
+        if errors:
+            raise HookErrorGroup("hooks failed", errors)
+        if work.pending():
+            raise HookNotReadyError(", ".join(run.name for run in work.pending()))
+
+    def decide(self, delivery: Delivery, error: BaseException) -> Retry | GiveUp:
+        """Decide for each hook by itself; the record is retried while one of them is pending."""
+        work = delivery.progress
+        if isinstance(error, MalformedRecordError):
+            return GiveUp(DeadLetterClass.MALFORMED, error.code, self._text(error))
+        if not isinstance(work, Work) or not work.resolved:
+            return self._refuse(delivery, error)
+        for run in work.pending():
+            if run.name in work.raised:
+                self._weigh(run, work.raised[run.name])
+        pending = work.pending()
+        if pending:
+            return Retry(max(min(run.due_at for run in pending) - time.monotonic(), 0.0))
+        return _give_up(work)
+
+    def _open(self, delivery: Delivery) -> Work:
+        record = delivery.record
+        event = decode_record(record.key, record.value, record.headers)
+        return Work(event, Redrive.from_headers(record.headers))
+
+    def _plan(self, work: Work) -> list[HookRun]:
+        """List the runs: every hook that the event resolves to, or those that a republication names."""
+        hooks = {hook.name: hook for hook in self._resolver.for_event(work.event)}
+        if work.redrive is None or work.redrive.hooks is None:
+            return [HookRun(name, hook) for name, hook in hooks.items()]
+        return [HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in work.redrive.hooks]
+
+    async def _run(self, work: Work, due: Sequence[HookRun]) -> dict[str, BaseException]:
+        """Run hooks together and return what they raised; one that is not entered yet is put off, uncharged."""
+        ready = [run for run in due if self._is_ready(run)]
+        if len(ready) == 1:
+            errors = [await self._call(ready[0], work)]
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._call(run, work)) for run in ready]
+            errors = [task.result() for task in tasks]
+        return {run.name: error for run, error in zip(ready, errors, strict=True) if error is not None}
+
+    def _is_ready(self, run: HookRun) -> bool:
+        if run.hook is not None and self._doors.is_open(run.hook):
+            return True
+        run.due_at = time.monotonic() + _NOT_READY_SECONDS
+        return False
+
+    async def _call(self, run: HookRun, work: Work) -> BaseException | None:
+        if run.hook is None:
+            return None
+        began = time.perf_counter()
+        result = await invoke(self._caller.call(run.hook, work.event, self._policy.timeout_seconds.get(run.name)))
+        self._metrics.hook_ran(run.name, time.perf_counter() - began, ok=not isinstance(result, Raised))
+        if isinstance(result, Raised):
+            return result.error
+        run.done = True
+        return None
+
+    def _weigh(self, run: HookRun, error: BaseException) -> None:
+        """Classify what a hook raised, once, and decide whether it is tried again."""
+        now = time.monotonic()
+        verdict = classify(error, self._policy.classifiers)
+        run.tries += 1
+        run.charged += 0 if verdict.dependency else 1
+        run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
+        elapsed_seconds = now - run.first_failed_at
+        attempt = run.tries if verdict.dependency else run.charged
+        asked_seconds = retry_after_seconds(error)
+        next_step = decide(verdict, attempt, elapsed_seconds, self._policy.retry, at_least_seconds=asked_seconds)
+        self._metrics.hook_failed(run.name, verdict.name.lower(), retried=isinstance(next_step, Retry))
+        if isinstance(next_step, Retry):
+            run.due_at = now + next_step.delay_seconds
+            return
+        failure = describe(
+            run.name,
+            error,
+            verdict=verdict,
+            attempts=run.tries,
+            elapsed_seconds=elapsed_seconds,
+            redactor=self._policy.redactor,
+        )
+        run.failed = Failed(next_step, failure, as_exception(error))
+
+    def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
+        """Give up an event whose hooks could not even be told: never "no hooks"."""
+        text = self._text(error)
+        _log.error("the resolver failed", topic=delivery.record.topic, offset=delivery.record.offset, error=text)
+        return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
+
+    def _text(self, error: BaseException) -> str:
+        return self._policy.redactor.redact(one_line(error))
+
+
+def _work(delivery: Delivery) -> Work:
+    if not isinstance(delivery.progress, Work):
+        raise TypeError("a delivery is identified before it is handled")
+    return delivery.progress
+
+
+def _gone(name: str) -> HookRun:
+    text = f"hook {name} does not exist any more, or does not want this event"
+    failure = HookFailure(
+        hook=name, verdict=Verdict.USER.name.lower(), exception="hookline.hooks.HookGoneError", message=text, attempts=0,
+        elapsed_seconds=0.0, code="hook_gone",
+    )  # fmt: skip
+    return HookRun(name, None, failed=Failed(DeadLetterClass.PERMANENT, failure, HookGoneError(text)))
+
+
+def _give_up(work: Work) -> GiveUp:
+    failed = work.failed()
+    classes = {each.letter_class for each in failed}
+    codes = {each.failure.code for each in failed}
+    return GiveUp(
+        letter_class=DeadLetterClass.PERMANENT if DeadLetterClass.PERMANENT in classes else DeadLetterClass.EXHAUSTED,
+        code=codes.pop() if len(codes) == 1 else "several",
+        message="; ".join(f"hook {each.failure.hook}: {each.failure.message}" for each in failed),
+        failures=tuple(each.failure for each in failed),
+    )
