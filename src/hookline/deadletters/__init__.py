@@ -1,0 +1,73 @@
+"""Dead letters after they were written: reconciled and paged, listed and shown, republished by a person's decision.
+
+The reconciler is a handler for the engine of `hookline.consume`; pagers tell people; `DeadLetters` is the library under the command line and the console.
+"""
+
+from __future__ import annotations
+
+from hookline.deadletters._browse import DeadLetters, ReadTopic
+from hookline.deadletters._clock import Clock
+from hookline.deadletters._errors import (
+    DeadLettersError,
+    PageNotAcceptedError,
+    PagerRefusedError,
+    PagerUnreachableError,
+    PlanRefusedError,
+    UnknownDeadLetterError,
+    UpdateOwedError,
+)
+from hookline.deadletters._execute import Fate, Report, Result, Sender
+from hookline.deadletters._filter import Filter
+from hookline.deadletters._incidents import Incident, IncidentBook, IncidentKey, Sighting, Step, Told
+from hookline.deadletters._letters import StoredLetter
+from hookline.deadletters._pagers import AlertmanagerPager, Pager, Receiver, WebhookPager
+from hookline.deadletters._pages import Page, PageWriter
+from hookline.deadletters._plan import LeftOut, Plan, PlannedLetter
+from hookline.deadletters._reconciler import Reconciler, ReconcilerSettings, ReconcilerStatus
+from hookline.deadletters._republished import LETTER_HEADER, RepublishedIndex
+from hookline.deadletters._rows import Detail, Row
+from hookline.deadletters._signing import secret_key, sign_webhook, webhook_message_id
+
+__all__ = [
+    "LETTER_HEADER",
+    "AlertmanagerPager",
+    "Clock",
+    "DeadLetters",
+    "DeadLettersError",
+    "Detail",
+    "Fate",
+    "Filter",
+    "Incident",
+    "IncidentBook",
+    "IncidentKey",
+    "LeftOut",
+    "Page",
+    "PageNotAcceptedError",
+    "PageWriter",
+    "Pager",
+    "PagerRefusedError",
+    "PagerUnreachableError",
+    "Plan",
+    "PlanRefusedError",
+    "PlannedLetter",
+    "ReadTopic",
+    "Receiver",
+    "Reconciler",
+    "ReconcilerSettings",
+    "ReconcilerStatus",
+    "Report",
+    "RepublishedIndex",
+    "Result",
+    "Row",
+    "Sender",
+    "Sighting",
+    "Step",
+    "StoredLetter",
+    "Told",
+    "UnknownDeadLetterError",
+    "UpdateOwedError",
+    "WebhookPager",
+    "secret_key",
+    "sign_webhook",
+    "webhook_message_id",
+]

@@ -1,0 +1,78 @@
+"""A dead letter as it lies in its topic: the record, what it says about itself, and its event when it can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hookline.contract import DeadLetter, Event, MalformedRecordError, Origin, decode_record
+from hookline.deadletters._incidents import IncidentKey, Sighting
+from hookline.deadletters._pages import UNKNOWN
+
+if TYPE_CHECKING:
+    from hookline.kafka import Record
+
+
+@dataclass(frozen=True)
+class StoredLetter:
+    """One record of a dead-letter topic, read with tolerance: nothing about it can make reading fail.
+
+    ``event`` is None when key, value and headers make none. Not slotted: what is derived is kept.
+    """
+
+    record: Record
+    letter: DeadLetter
+    event: Event | None
+
+    @classmethod
+    def read(cls, record: Record) -> StoredLetter:
+        """Read a record of a dead-letter topic, whoever wrote it."""
+        letter = DeadLetter.from_record(record.key, record.value, record.headers)
+        return cls(record, letter, _event_of(letter))
+
+    @cached_property
+    def id(self) -> str:
+        """The letter's name for people: partition/offset in its topic."""
+        return f"{self.record.partition}/{self.record.offset}"
+
+    @cached_property
+    def position(self) -> Origin:
+        """Where the letter lies: its own topic, partition and offset."""
+        return Origin(self.record.topic, self.record.partition, self.record.offset)
+
+    @cached_property
+    def hooks(self) -> tuple[str, ...]:
+        """The hooks that failed, sorted, each once."""
+        return tuple(sorted({failure.hook for failure in self.letter.failures}))
+
+    @cached_property
+    def failed_at_ms(self) -> int | None:
+        """When it failed; for a record that does not say so, when it was written."""
+        return self.letter.failed_at_ms or self.record.timestamp_ms
+
+    @cached_property
+    def sighting(self) -> Sighting:
+        """What the letter adds to its incident."""
+        failures = self.letter.failures
+        return Sighting(
+            key=IncidentKey(
+                source=self.event.source if self.event else UNKNOWN,
+                type=self.event.type if self.event else UNKNOWN,
+                hooks=self.hooks,
+                code=self.letter.code,
+            ),
+            position=str(self.position),
+            failed_at_ms=self.failed_at_ms,
+            letter_class=str(self.letter.letter_class or UNKNOWN),
+            host=next((failure.host for failure in failures if failure.host), None),
+            http_status=next((failure.http_status for failure in failures if failure.http_status), None),
+            exception=next((failure.exception for failure in failures), None),
+        )
+
+
+def _event_of(letter: DeadLetter) -> Event | None:
+    try:
+        return decode_record(letter.key, letter.value, letter.headers)
+    except MalformedRecordError:
+        return None

@@ -1,0 +1,184 @@
+"""The pagers: who is told of an incident, and how it is known that they heard."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+import httpx2
+
+from hookline.deadletters._clock import Clock
+from hookline.deadletters._errors import PagerRefusedError, PagerUnreachableError
+from hookline.deadletters._signing import sign_webhook, webhook_message_id
+from hookline.deadletters._text import rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.contract import JsonValue
+    from hookline.deadletters._pages import Page
+
+_LONGEST_RETRY_AFTER_SECONDS = 3600.0
+_OK = range(200, 300)
+
+
+@runtime_checkable
+class Pager(Protocol):
+    """Tells people of an incident.
+
+    ``page`` returns when the page was accepted, and raises `PageNotAcceptedError` when it is not known to be. It may be called again with the same page.
+    ``keep_seconds`` above 0 means that the pager forgets: it is told again, without news, for so long after an incident's last dead letter.
+    """
+
+    @property
+    def name(self) -> str:
+        """The pager's name in metrics and logs."""
+
+    @property
+    def keep_seconds(self) -> float:
+        """How long an incident must be repeated to this pager; 0 for one that remembers."""
+
+    async def page(self, page: Page) -> None:
+        """Deliver a page, or raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """The HTTP end of a pager. ``headers`` (an authorization, say) go with every request; ``timeout_seconds`` bounds the whole of one.
+
+    The client is the caller's, who closes it. Redirects are not followed and no answer's body is read.
+    """
+
+    name: str
+    url: str = field(repr=False)
+    client: httpx2.AsyncClient = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_seconds: float = 10.0
+
+    async def post(self, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send a JSON body; return on any 2xx, else raise `PagerRefusedError` or `PagerUnreachableError`."""
+        try:
+            async with asyncio.timeout(self.timeout_seconds):
+                status, retry_after = await self._send(
+                    body, {"content-type": "application/json", **self.headers, **headers}
+                )
+        except TimeoutError as error:
+            raise PagerUnreachableError(self.name, f"nothing in {self.timeout_seconds:g} s") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise PagerUnreachableError(self.name, self._why(error)) from error
+        if status not in _OK:
+            raise PagerRefusedError(self.name, status, retry_after_seconds=retry_after)
+
+    async def _send(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, float | None]:
+        request = self.client.stream("POST", self.url, content=body, headers=headers, follow_redirects=False)
+        async with request as response:
+            return response.status_code, retry_after_seconds(response.headers.get("retry-after"))
+
+    def _why(self, error: Exception) -> str:
+        # The URL may hold a token, and so may the error's text: the host and the kind of error are enough.
+        return f"{type(error).__name__} at {urlsplit(self.url).hostname or 'an address without a host'}"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookPager:
+    """Posts a page as JSON, signed by Standard Webhooks when there are secrets (several while one is rotated)."""
+
+    kind: ClassVar[str] = "webhook"
+    receiver: Receiver
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    clock: Clock = field(default_factory=Clock)
+    keep_seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The receiver's name."""
+        return self.receiver.name
+
+    async def page(self, page: Page) -> None:
+        """Post the page; any 2xx accepts it."""
+        body = json.dumps(page.document()).encode()
+        await self.receiver.post(body, self._signature(page, body))
+
+    def _signature(self, page: Page, body: bytes) -> dict[str, str]:
+        message_id = webhook_message_id(self.name, page.incident, page.letter, str(page.count))
+        if not self.secrets:
+            return {"webhook-id": message_id}
+        return sign_webhook(self.secrets, message_id, int(self.clock.wall()), body)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertmanagerPager:
+    """Posts a page as an alert to Alertmanager (``<url>/api/v2/alerts``).
+
+    An alert is its labels, so they hold what one incident keeps; counts and times are annotations. It starts with the incident's first page and ends
+    ``keep_seconds`` after this one unless it is sent again, which the reconciler does while the incident lasts.
+    """
+
+    kind: ClassVar[str] = "alertmanager"
+    receiver: Receiver
+    severity: str = "critical"
+    keep_seconds: float = 3600.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The receiver's name."""
+        return self.receiver.name
+
+    async def page(self, page: Page) -> None:
+        """Post the alert; any 2xx accepts it."""
+        await self.receiver.post(json.dumps([self.alert(page)]).encode(), {})
+
+    def alert(self, page: Page) -> dict[str, JsonValue]:
+        """Return the alert of a page, without labels that are empty (Alertmanager drops those)."""
+        labels = {
+            **self.labels,
+            "alertname": "HooklineDeadLetters",
+            "code": page.code,
+            "domain": page.domain,
+            "event_source": page.source,
+            "event_type": page.type,
+            "hook": ",".join(page.hooks),
+            "host": page.host or "",
+            "severity": self.severity,
+        }
+        return {
+            "labels": {name: text for name, text in labels.items() if text},
+            "annotations": self._annotations(page),
+            "startsAt": rfc3339(page.opened_at_ms),
+            "endsAt": rfc3339(page.paged_at_ms + int(self.keep_seconds * 1000)),
+        }
+
+    def _annotations(self, page: Page) -> dict[str, JsonValue]:
+        annotations = {
+            "summary": page.summary,
+            "command": page.command,
+            "count": str(page.count),
+            "first_failed_at": rfc3339(page.first_failed_at_ms),
+            "http_status": None if page.http_status is None else str(page.http_status),
+            "last_failed_at": rfc3339(page.last_failed_at_ms),
+            "letter": page.letter,
+            "letter_class": page.letter_class,
+        }
+        return {name: text for name, text in annotations.items() if text is not None}
+
+
+def retry_after_seconds(header: str | None, now: datetime | None = None) -> float | None:
+    """Read a Retry-After header, seconds or date, bounded to an hour; None for none and for what cannot be read."""
+    if not header:
+        return None
+    seconds = float(header) if header.strip().isascii() and header.strip().isdigit() else _seconds_until(header, now)
+    return None if seconds is None else min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_SECONDS)
+
+
+def _seconds_until(date: str, now: datetime | None) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds()

@@ -1,0 +1,23 @@
+"""Texts made safe for pages, plans and logs: one line, bounded, and times that never raise."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_LOWEST_MS = -62_135_596_800_000
+_HIGHEST_MS = 253_402_300_799_999
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Fold a text into one printable line of at most ``limit`` characters, marked when it was cut."""
+    line = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
+    line = " ".join(line.split())
+    return line if len(line) <= limit and len(text) <= limit * 4 else line[: limit - 1] + "…"
+
+
+def rfc3339(milliseconds: int | None) -> str | None:
+    """Write milliseconds since 1970 as RFC 3339 in UTC; None for none and for what no calendar holds."""
+    if milliseconds is None or not _LOWEST_MS <= milliseconds <= _HIGHEST_MS:
+        return None
+    moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}".zfill(19) + f".{milliseconds % 1000:03d}Z"
