@@ -1,0 +1,65 @@
+"""The wire contract: events, ids, codecs, topic keys and the dead-letter record.
+
+Pure: no I/O, and nothing of ours is imported. docs/wire.md is the same contract in words, for any language.
+"""
+
+from __future__ import annotations
+
+from hookline.contract._codec import EncodedRecord, Mode, decode_record, encode_event
+from hookline.contract._deadletters import UNKNOWN_ORIGIN, DeadLetter, DeadLetterClass, Shrink
+from hookline.contract._documents import event_from_json, event_to_json
+from hookline.contract._errors import ContractError, InvalidEventError, MalformedRecordError
+from hookline.contract._event import Event
+from hookline.contract._failures import FailureDocument, HookFailure, clip_text
+from hookline.contract._headers import Headers, read_text
+from hookline.contract._ids import mint_unversioned_id, mint_versioned_id
+from hookline.contract._payload import MAX_EXACT_INTEGER, MAX_FOREIGN_DEPTH, MAX_PAYLOAD_DEPTH
+from hookline.contract._readonly import JsonValue, ReadOnlyDict, ReadOnlyList
+from hookline.contract._redrives import Origin, Redrive, strip_reserved
+from hookline.contract._times import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time, parse_time
+from hookline.contract._topic_keys import HOOK_TOPIC_KEY, bind_topic_keys, topic_keys
+from hookline.contract._validation import MAX_VALUE_BYTES, validate_for_publishing
+from hookline.contract.v1.hook_pb2 import HookEvent
+
+__all__ = [
+    "HOOK_TOPIC_KEY",
+    "MAX_EXACT_INTEGER",
+    "MAX_FOREIGN_DEPTH",
+    "MAX_PAYLOAD_DEPTH",
+    "MAX_TIMESTAMP_MS",
+    "MAX_VALUE_BYTES",
+    "MIN_TIMESTAMP_MS",
+    "UNKNOWN_ORIGIN",
+    "ContractError",
+    "DeadLetter",
+    "DeadLetterClass",
+    "EncodedRecord",
+    "Event",
+    "FailureDocument",
+    "Headers",
+    "HookEvent",
+    "HookFailure",
+    "InvalidEventError",
+    "JsonValue",
+    "MalformedRecordError",
+    "Mode",
+    "Origin",
+    "ReadOnlyDict",
+    "ReadOnlyList",
+    "Redrive",
+    "Shrink",
+    "bind_topic_keys",
+    "clip_text",
+    "decode_record",
+    "encode_event",
+    "event_from_json",
+    "event_to_json",
+    "format_time",
+    "mint_unversioned_id",
+    "mint_versioned_id",
+    "parse_time",
+    "read_text",
+    "strip_reserved",
+    "topic_keys",
+    "validate_for_publishing",
+]
