@@ -1,0 +1,154 @@
+"""From an error to what a dead letter, a page and a person are told about it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from hookline.contract import HookFailure
+from hookline.errs._groups import HookCrashedError
+from hookline.errs._http import HttpStatusError, http_status, lost_connection
+from hookline.errs._sockets import connection_classifier
+from hookline.errs._sql import is_sql
+from hookline.errs._text import clean, cut, dotted, labelled, text_of
+from hookline.errs._verdict import Verdict
+from hookline.errs._walk import chains, faces, is_group, peek, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.errs._redact import Redactor
+
+MAX_MESSAGE_BYTES: Final = 4096
+MAX_CAUSES: Final = 8
+MAX_CAUSE_BYTES: Final = 256
+_MAX_MEMBER_BYTES: Final = 512
+_MAX_NAME_BYTES: Final = 256
+# What is looked at: a group of more than this says nothing new after it.
+_MAX_CHAINS: Final = 20_000
+_MAX_FACES: Final = 1_000
+
+_HOST: Final = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,255}")
+_HOST_PATHS: Final = (
+    ("host",),
+    ("request", "url", "host"),
+    ("response", "url", "host"),
+    ("request_info", "url", "host"),
+    ("request", "url"),
+    ("response", "url"),
+    ("url",),
+)
+
+
+def describe(
+    hook: str,
+    error: BaseException,
+    *,
+    verdict: Verdict,
+    attempts: int,
+    elapsed_seconds: float,
+    redactor: Redactor,
+) -> HookFailure:
+    """Return the failure of one hook, fit for a header, a page and a log line.
+
+    `exception` and `message` are the leaf's: the end of the `__cause__` chain, and of a group its first member that is
+    no cancellation, with the others in the message. `causes` is the way from what the hook raised down to the leaf,
+    outermost first, or every leaf of a group, as `module.Class: text`. Everything is redacted, then cleaned, then cut:
+    4 KiB of message, eight causes of 256 bytes. Host and HTTP status are taken from the first error that has them.
+    Never raises, whatever the error does; holds no reference to it.
+    """
+    seen = list(islice(faces(error), _MAX_FACES))
+    trail = _trail(error)
+    return HookFailure(
+        hook=cut(clean(hook), _MAX_NAME_BYTES),
+        verdict=verdict.value,
+        exception=dotted(trail.leaves[0]),
+        message=_message(trail.leaves, redactor),
+        attempts=attempts,
+        elapsed_seconds=elapsed_seconds,
+        code=_first_code(seen or [error]),
+        host=next((host for host in map(_host, seen) if host is not None), None),
+        http_status=next((status for status in map(http_status, seen) if status is not None), None),
+        causes=_causes(trail, redactor),
+    )
+
+
+def retry_after_seconds(error: BaseException) -> float | None:
+    """Return the longest wait that a receiver asked for anywhere in `error`; None when none did."""
+    asked = [node.retry_after_seconds for node in islice(faces(error), _MAX_FACES) if isinstance(node, HttpStatusError)]
+    return max((seconds for seconds in asked if seconds is not None), default=None)
+
+
+@dataclass(slots=True)
+class _Trail:
+    above: list[BaseException] = field(default_factory=list)
+    leaves: list[BaseException] = field(default_factory=list)
+
+
+def _trail(error: BaseException) -> _Trail:
+    trail = _Trail()
+    for found in islice(chains(error), _MAX_CHAINS):
+        seen = shown(found)
+        if seen and not is_group(found[-1]):
+            trail.leaves.append(seen.pop())
+        trail.above.extend(seen)
+    leaves = [leaf for leaf in trail.leaves if not isinstance(leaf, asyncio.CancelledError)]
+    # No leaf at all: a cause that leads back into its own group, or groups beyond counting.
+    trail.leaves = leaves or trail.leaves or trail.above[-1:] or [error]
+    return trail
+
+
+def _message(leaves: Sequence[BaseException], redactor: Redactor) -> str:
+    if len(leaves) == 1:
+        return text_of(leaves[0], max_bytes=MAX_MESSAGE_BYTES, redact=redactor.redact)
+    listed = "; ".join(_listed(leaves, redactor, _MAX_MEMBER_BYTES))
+    return cut(f"{len(leaves)} errors: {listed}", MAX_MESSAGE_BYTES)
+
+
+def _causes(trail: _Trail, redactor: Redactor) -> tuple[str, ...]:
+    nodes = trail.above if len(trail.leaves) == 1 else trail.leaves
+    return tuple(_listed(nodes, redactor, MAX_CAUSE_BYTES))
+
+
+def _listed(nodes: Sequence[BaseException], redactor: Redactor, max_bytes: int) -> list[str]:
+    kept = nodes if len(nodes) <= MAX_CAUSES else nodes[: MAX_CAUSES - 1]
+    lines = [labelled(node, max_bytes=max_bytes, redact=redactor.redact) for node in kept]
+    return lines if len(kept) == len(nodes) else [*lines, f"and {len(nodes) - len(kept)} more"]
+
+
+def _first_code(seen: Sequence[BaseException]) -> str:
+    return next((code for code in map(_code, seen) if code is not None), "hook_exception")
+
+
+def _code(error: BaseException) -> str | None:
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    if isinstance(error, HookCrashedError) or not isinstance(error, Exception):
+        return "hook_crashed"
+    if http_status(error) is not None:
+        return "http_status"
+    if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
+        return "timeout"
+    if is_sql(error):
+        return "sql"
+    away = lost_connection(error) or connection_classifier(error) is not Verdict.UNKNOWN
+    return "connection" if away else None
+
+
+def _host(error: BaseException) -> str | None:
+    named = (_host_in(peek(error, *path)) for path in _HOST_PATHS)
+    return next((host for host in named if host), None)
+
+
+def _host_in(value: object) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        host = urlsplit(value).hostname or "" if "://" in value else value
+    except ValueError:
+        return None
+    return host if _HOST.fullmatch(host) else None

@@ -1,0 +1,66 @@
+"""What connection errors, timeouts and local exhaustion mean.
+
+Never by `OSError` alone: a missing file, a refused permission and an HTTP 404 of urllib are OSErrors too.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from typing import Final
+
+from hookline.errs._verdict import Verdict
+from hookline.errs._walk import peek
+
+_UNREACHABLE: Final = frozenset(
+    {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENETRESET, errno.EADDRNOTAVAIL}
+)
+_STORAGE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE})
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
+
+
+def connection_classifier(error: BaseException) -> Verdict:
+    """Claim what says that the other end cannot be reached: InfraDependencyRetryable.
+
+    Connection and resolver errors, TLS failures while connecting, unreachable networks, the kernel's own connect
+    timeout, and the plain `OSError` in which asyncio sums up several failed addresses.
+    """
+    if isinstance(error, ConnectionError | socket.gaierror | socket.herror | ssl.SSLError):
+        return Verdict.INFRA_DEPENDENCY_RETRYABLE
+    if not isinstance(error, OSError):
+        return Verdict.UNKNOWN
+    away = error.errno == errno.ETIMEDOUT or error.errno in _UNREACHABLE or _sums_up_addresses(error)
+    return Verdict.INFRA_DEPENDENCY_RETRYABLE if away else Verdict.UNKNOWN
+
+
+def timeout_classifier(error: BaseException) -> Verdict:
+    """Claim a bare `TimeoutError`: InfraRetryable, since a hook bounds its own work with it."""
+    return Verdict.INFRA_RETRYABLE if isinstance(error, TimeoutError) else Verdict.UNKNOWN
+
+
+def generic_classifier(error: BaseException) -> Verdict:
+    """Claim exhaustion of this process or its disk.
+
+    A full or failing disk is a dependency that is away (InfraDependencyRetryable); no descriptors, no memory, an
+    interrupted call are InfraRetryable. Cancellation is claimed by nobody: only a stop or revoke may cancel, and
+    that is no failure.
+    """
+    if isinstance(error, MemoryError):
+        return Verdict.INFRA_RETRYABLE
+    if not isinstance(error, OSError):
+        return Verdict.UNKNOWN
+    if error.errno in _STORAGE:
+        return Verdict.INFRA_DEPENDENCY_RETRYABLE
+    return Verdict.INFRA_RETRYABLE if error.errno in _EXHAUSTED else Verdict.UNKNOWN
+
+
+def _sums_up_addresses(error: OSError) -> bool:
+    # `asyncio.open_connection` raises an OSError without errno when every address of a host failed, each its own way.
+    if type(error) is not OSError or error.errno is not None:
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    names = peek(trace, "tb_frame", "f_globals")
+    return isinstance(names, dict) and str(names.get("__name__", "")).startswith("asyncio.")
