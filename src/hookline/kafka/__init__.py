@@ -1,0 +1,82 @@
+"""The one door to confluent_kafka: records, settings, the acknowledged producer, topics, the embedded broker.
+
+It decides no policy: what an error means is told (`ErrorKind`), what to do about it is for the rooms above.
+"""
+
+from ._callbacks import LogSink, OAuth, OAuthToken, OnFault
+from ._consumer import CommitError, ConsumerFatalError, GroupConsumer, GroupListener, Position
+from ._embedded import EmbeddedBroker
+from ._errors import (
+    ERROR_KINDS,
+    BrokerError,
+    BrokerUnreachableError,
+    DeliveryTimeoutError,
+    ErrorKind,
+    FatalProducerError,
+    Fault,
+    ForkedClientError,
+    InvalidClientConfigError,
+    InvalidRecordError,
+    KafkaClientError,
+    NotAuthorizedError,
+    ProduceError,
+    ProducerClosedError,
+    QueueFullError,
+    RecordTooLargeError,
+    RefusedKeyError,
+    TopicError,
+    TopicMissingError,
+    TopicRefusedError,
+    UnconfirmedError,
+    UnknownTopicError,
+    classify_kafka_error,
+)
+from ._mailbox import Acknowledgement
+from ._producer import AcknowledgedProducer
+from ._record import Record
+from ._settings import OWNED_KEYS, REDACTED, ClientConfig, Option, Options, redact_options
+
+__all__ = [
+    "ERROR_KINDS",
+    "OWNED_KEYS",
+    "REDACTED",
+    "AcknowledgedProducer",
+    "Acknowledgement",
+    "BrokerError",
+    "BrokerUnreachableError",
+    "ClientConfig",
+    "CommitError",
+    "ConsumerFatalError",
+    "DeliveryTimeoutError",
+    "EmbeddedBroker",
+    "ErrorKind",
+    "FatalProducerError",
+    "Fault",
+    "ForkedClientError",
+    "GroupConsumer",
+    "GroupListener",
+    "InvalidClientConfigError",
+    "InvalidRecordError",
+    "KafkaClientError",
+    "LogSink",
+    "NotAuthorizedError",
+    "OAuth",
+    "OAuthToken",
+    "OnFault",
+    "Option",
+    "Options",
+    "Position",
+    "ProduceError",
+    "ProducerClosedError",
+    "QueueFullError",
+    "Record",
+    "RecordTooLargeError",
+    "RefusedKeyError",
+    "TopicError",
+    "TopicMissingError",
+    "TopicRefusedError",
+    "UnconfirmedError",
+    "UnknownTopicError",
+    "classify_kafka_error",
+    "redact_options",
+]
