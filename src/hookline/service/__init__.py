@@ -5,15 +5,24 @@ Settings are read once, by `load_settings`, and passed on; nothing here reads th
 
 from __future__ import annotations
 
+from hookline.service._check import check_settings
+from hookline.service._health import Check, Exposition, HealthServer, ListenError
+from hookline.service._hooks import build_hooks
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._settings import Settings
 
 __all__ = [
+    "Check",
+    "Exposition",
+    "HealthServer",
     "ListenAddress",
+    "ListenError",
     "Problem",
     "Settings",
     "SettingsError",
+    "build_hooks",
+    "check_settings",
     "load_settings",
 ]

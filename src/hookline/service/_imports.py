@@ -48,7 +48,7 @@ def _import_module(name: str, key: str, where: str) -> object:
         raise SettingsError([Problem(what, where, fix)]) from error
     except (Exception, SystemExit) as error:
         # The text of the error may hold a secret that the module was reading: its type and place are enough.
-        what = f'{key}: module "{name}" failed while it was imported: {type(error).__name__}{_place(error)}'
+        what = f'{key}: module "{name}" failed while it was imported: {type(error).__name__}{raised_at(error)}'
         raise SettingsError([Problem(what, where, "import it by hand to see all of the error")]) from error
 
 
@@ -57,7 +57,8 @@ def _parents(name: str) -> set[str]:
     return {".".join(parts[: index + 1]) for index in range(len(parts))}
 
 
-def _place(error: BaseException) -> str:
+def raised_at(error: BaseException) -> str:
+    """Name the file and line that raised, to follow the error's type; empty when nothing is known."""
     last = error.__traceback__
     while last and last.tb_next:
         last = last.tb_next

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from hookline.service._problems import Problem
+from hookline.service._problems import Problem, SettingsError
 from hookline.service._sources import Location, dotted, is_file_reference
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 MASK = "********"
 
+_MOUNT = "mount the file, or correct its path (it starts from the folder of the settings file)"
+
 _SECRET_KEY = re.compile(
     r"^sasl\.(?!mechanisms?$)|password|passwd|passphrase|secret|token|credential|authorization|cookie|^headers$|api[._-]?key|"
-    r"private[._-]?key|key\.pem$|(^|[._-])dsn$",
+    r"private|ssl[._]key|(^|[._-])dsn$",
     re.IGNORECASE,
 )
 _PLACE_OF_A_SECRET = re.compile(r"([._-](file|path|location|url)|_seconds)$", re.IGNORECASE)
@@ -64,8 +66,22 @@ class FileValues:
         return ""
 
     def _refuse(self, location: Location, what: str) -> None:
-        fix = "mount the file, or correct its path (it starts from the folder of the settings file)"
-        self.problems.append(Problem(f"{dotted(location)}: {what}", self._place(location), fix))
+        self.problems.append(Problem(f"{dotted(location)}: {what}", self._place(location), _MOUNT))
+
+
+def secret_lines(path: Path, key: str, where: str) -> list[str]:
+    """Read a file of secrets, one a line; raises `SettingsError` when there are none to read."""
+    try:
+        lines = [line.strip() for line in path.read_bytes().decode().splitlines()]
+    except OSError as error:
+        what = f"{key}: file {path} cannot be read: {error.strerror or type(error).__name__}"
+        raise SettingsError([Problem(what, where, _MOUNT)]) from None
+    except ValueError:
+        raise SettingsError([Problem(f"{key}: file {path} is not UTF-8 text", where, _MOUNT)]) from None
+    secrets = [line for line in lines if line]
+    if not secrets:
+        raise SettingsError([Problem(f"{key}: file {path} is empty", where, "write the secret into it")])
+    return secrets
 
 
 def redacted(value: Any, secrets: frozenset[Location], location: Location = ()) -> Any:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import PrivateAttr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from hookline.kafka import ClientConfig
+from hookline.kafka import ClientConfig, InvalidClientConfigError, RefusedKeyError
 from hookline.service._imports import import_object
 from hookline.service._problems import Problem, SettingsError
-from hookline.service._secrets import redacted, secret_texts
+from hookline.service._secrets import redacted, secret_lines, secret_texts
 from hookline.service._sources import Location, dotted, place_of
 from hookline.service._tables import (
     ConsumeTable,
@@ -32,7 +32,7 @@ from hookline.service._tables import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.kafka import TokenSource
+    from hookline.kafka import OAuth
 
 _LONGEST_TOPIC = 249
 _BOOTSTRAP = frozenset({"bootstrap.servers", "metadata.broker.list"})
@@ -145,19 +145,23 @@ class Settings(BaseSettings):
     def client_config(self) -> ClientConfig:
         """Make the options of every Kafka client.
 
-        Imports ``kafka.oauth``. Raises `SettingsError` when that fails or when no broker is named.
+        Imports ``kafka.oauth``. Raises `SettingsError` when that fails, when no broker is named, and for options that
+        cannot work together.
         """
         if not self.names_brokers():
             what = 'kafka.common."bootstrap.servers" is missing: no Kafka broker is named'
             fix = """set it in [kafka.common], or HOOKLINE_KAFKA__COMMON='{"bootstrap.servers": "host:9092"}'"""
             raise SettingsError([Problem(what, self.origin("kafka", "common"), fix)])
-        return ClientConfig(
-            common=self.kafka.common,
-            consumer=self.kafka.consumer,
-            producer=self.kafka.producer,
-            admin=self.kafka.admin,
-            oauth=self._oauth(),
-        )
+        try:
+            return ClientConfig(
+                common=self.kafka.common,
+                consumer=self.kafka.consumer,
+                producer=self.kafka.producer,
+                admin=self.kafka.admin,
+                oauth=self._oauth(),
+            )
+        except (RefusedKeyError, InvalidClientConfigError) as error:
+            raise SettingsError([Problem(f"kafka: {error}", self.origin("kafka"))]) from error
 
     def names_brokers(self) -> bool:
         """Whether the settings say where Kafka is."""
@@ -166,6 +170,20 @@ class Settings(BaseSettings):
     def import_folders(self) -> tuple[Path, ...]:
         """List the folders whose modules the settings may name: the working directory and that of the file."""
         return Path.cwd(), self._folder
+
+    def hook_timeouts(self) -> dict[str, float]:
+        """Return the time limit in seconds of each hook of the file, by its name."""
+        return {hook.name: hook.timeout_seconds for hook in self.hooks}
+
+    def pager_secrets(self, index: int) -> tuple[str, ...]:
+        """Read the secrets of one pager, one a line, the newest first; none when it has no ``secret_file``.
+
+        Raises `SettingsError` when a file cannot be read or is empty.
+        """
+        pager = self.pagers[index]
+        files = pager.secret_file if pager.kind == "webhook" else ()
+        key, where = f"pagers[{index}].secret_file", self.origin("pagers", index, "secret_file")
+        return tuple(secret for file in files for secret in secret_lines(self.path(file), key, where))
 
     def with_bootstrap(self, servers: str) -> Settings:
         """Return the same settings for other brokers; what names brokers in the other Kafka tables is dropped."""
@@ -176,7 +194,7 @@ class Settings(BaseSettings):
         bare["common"]["bootstrap.servers"] = servers
         return self.model_copy(update={"kafka": self.kafka.model_copy(update=bare)})
 
-    def _oauth(self) -> TokenSource | None:
+    def _oauth(self) -> OAuth | None:
         if self.kafka.oauth is None:
             return None
         where = self.origin("kafka", "oauth")
@@ -184,7 +202,7 @@ class Settings(BaseSettings):
         if not callable(found):
             what = f'kafka.oauth: "{self.kafka.oauth}" is not callable'
             raise SettingsError([Problem(what, where, "name a function that returns a token and its expiry")])
-        return cast("TokenSource", found)
+        return cast("OAuth", found)
 
     def origin(self, *location: str | int) -> str:
         """Name where a value was read from: the file's path, a variable's name, or ``default``."""

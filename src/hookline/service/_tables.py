@@ -6,7 +6,7 @@ Keys that a later version brings are known here, so that they are refused by a s
 from __future__ import annotations
 
 import re
-from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -72,6 +72,10 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, (str, Path)) else value
+
+
 def _option(value: Any) -> Any:
     # librdkafka takes texts; TOML has numbers and booleans of its own.
     if isinstance(value, bool):
@@ -109,9 +113,9 @@ class KafkaTable(Table):
     @field_validator("common", "consumer", "producer", "admin")
     @classmethod
     def _not_owned(cls, options: dict[str, str]) -> dict[str, str]:
-        owned = [key for key in options if key in OWNED_KEYS]
+        owned = [f'"{key}" ({OWNED_KEYS[key]})' for key in options if key in OWNED_KEYS]
         if owned:
-            raise ValueError(f"{', '.join(owned)}: set by hookline itself, remove it")
+            raise ValueError(f"set by hookline itself, remove it: {', '.join(owned)}")
         return options
 
     def tables(self) -> dict[str, dict[str, str]]:
@@ -159,6 +163,11 @@ class HttpTable(Table):
         ListenAddress.parse(text)
         return text
 
+    @property
+    def address(self) -> ListenAddress:
+        """The address of ``listen``."""
+        return ListenAddress.parse(self.listen)
+
 
 class HookTable(Table):
     """One hook from the file; the keys not named here are the options of its kind."""
@@ -194,12 +203,12 @@ class DeadLettersTable(Table):
 
 
 class WebhookPagerTable(Table):
-    """A pager that posts a JSON document to a URL, signed when it has a secret."""
+    """A pager that posts a JSON document to a URL, signed when it has secrets (one a line of ``secret_file``)."""
 
     kind: Literal["webhook"]
     name: Name = "webhook"
     url: Url
-    secret_file: Path | None = None
+    secret_file: Annotated[tuple[Path, ...], BeforeValidator(_one_or_more)] = ()
     headers: Headers = {}
     timeout_seconds: PositiveSeconds = 10.0
 
@@ -225,7 +234,7 @@ class LogTable(Table):
 
     format: Literal["json", "console"] = "json"
     level: Literal["debug", "info", "warning", "error"] = "info"
-    redact: list[Annotated[Text, AfterValidator(_pattern)]] = []
+    redact: Annotated[list[Annotated[Text, AfterValidator(_pattern)]], Field(repr=False)] = []
 
 
 class ConsumeTable(Table):

@@ -1,0 +1,138 @@
+"""Makes the hooks that settings name: those of the file, and those of the application's own code."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from hookline.hooks import DuplicateHookError, Hooks, MergedHooks
+from hookline.integrations import KINDS
+from hookline.service._explain import explain
+from hookline.service._imports import import_object, raised_at
+from hookline.service._problems import Problem, SettingsError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.hooks import Hook, Resolver
+    from hookline.service._settings import Settings
+    from hookline.service._tables import HookTable
+
+Made = TypeVar("Made")
+
+
+def build_hooks(settings: Settings) -> Resolver:
+    """Make the hooks of ``[[hooks]]`` and of ``app``, and join them.
+
+    Imports the application; enters no hook. Raises `SettingsError` with every hook that cannot be made, an unknown kind, an
+    option that its kind refuses, an application that cannot be imported, and names that are used twice.
+    """
+    problems: list[Problem] = []
+    ours = _gather(lambda: hooks_from_file(settings), problems)
+    theirs = _gather(lambda: hooks_from_app(settings), problems)
+    if problems:
+        raise SettingsError(problems)
+    resolvers = [resolver for resolver in (ours, theirs) if resolver is not None]
+    try:
+        return resolvers[0] if len(resolvers) == 1 else MergedHooks(*resolvers)
+    except DuplicateHookError as error:
+        where = settings.origin("hooks")
+        raise SettingsError([Problem(f"app and [[hooks]]: {error}", where)]) from error
+
+
+def hooks_from_file(settings: Settings) -> Hooks | None:
+    """Make the hooks of ``[[hooks]]``; None when there are none."""
+    problems: list[Problem] = []
+    patterns: dict[str, list[Hook]] = {}
+    for index, table in enumerate(settings.hooks):
+        hook = _gather(partial(_make, settings, index, table), problems)
+        if hook is not None:
+            for pattern in dict.fromkeys(table.types):
+                patterns.setdefault(pattern, []).append(hook)
+    if problems:
+        raise SettingsError(problems)
+    return Hooks(patterns) if patterns else None
+
+
+def hooks_from_app(settings: Settings) -> Resolver | None:
+    """Import ``app`` and, when it is a factory, call it with the settings; None when there is no ``app``."""
+    if settings.app is None:
+        return None
+    where = settings.origin("app")
+    found = import_object(settings.app, key="app", where=where, folders=settings.import_folders())
+    if isinstance(found, type) or not _is_resolver(found):
+        found = _called(found, settings, where)
+    if not _is_resolver(found):
+        what = (
+            f'app: "{settings.app}" is neither a Hooks nor anything with for_event(event), but a {type(found).__name__}'
+        )
+        raise SettingsError(
+            [Problem(what, where, "name a Hooks, or a function that takes the settings and returns one")]
+        )
+    return found
+
+
+def _is_resolver(found: object) -> TypeGuard[Resolver]:
+    return callable(getattr(found, "for_event", None))
+
+
+def _called(factory: object, settings: Settings, where: str) -> object:
+    if not callable(factory):
+        return factory
+    try:
+        made = factory(settings)
+    except SettingsError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f'app: "{settings.app}" failed: {type(error).__name__}{raised_at(error)}'
+        raise SettingsError([Problem(what, where, "call it by hand to see all of the error")]) from error
+    if inspect.iscoroutine(made):
+        made.close()
+        what = f'app: "{settings.app}" is an async function'
+        raise SettingsError([Problem(what, where, "make it a plain one; a hook may open what it needs in __aenter__")])
+    return made
+
+
+def _make(settings: Settings, index: int, table: HookTable) -> Hook:
+    where = settings.origin("hooks", index)
+    kind = KINDS.get(table.kind)
+    if kind is None:
+        what = f'hooks[{index}].kind: there is no kind "{table.kind}"'
+        raise SettingsError([Problem(what, where, nearest(table.kind, KINDS))])
+    options = _with_paths(table.options, kind.Options, settings.folder)
+    try:
+        return kind(table.name, kind.Options.model_validate(options))
+    except ValidationError as error:
+        problems = explain(error, kind.Options, lambda _: where, under=("hooks", index))
+        raise SettingsError(problems) from None
+    except (OSError, ValueError) as error:
+        what = f'hooks[{index}]: hook "{table.name}" cannot be made: {error}'
+        raise SettingsError([Problem(what, where)]) from error
+
+
+def _with_paths(options: dict[str, Any], model: type[BaseModel], folder: Path) -> dict[str, Any]:
+    """Let the options that are paths start from the folder of the settings file."""
+    paths = {name for name, field in model.model_fields.items() if _holds_path(field.annotation)}
+    return {key: _placed(value, folder) if key in paths else value for key, value in options.items()}
+
+
+def _holds_path(annotation: Any) -> bool:
+    return annotation is Path or any(map(_holds_path, get_args(annotation)))
+
+
+def _placed(value: Any, folder: Path) -> Any:
+    if isinstance(value, list):
+        return [_placed(member, folder) for member in value]
+    return str(folder / value) if isinstance(value, str) and value else value
+
+
+def _gather(make: Callable[[], Made], problems: list[Problem]) -> Made | None:
+    try:
+        return make()
+    except SettingsError as error:
+        problems.extend(error.problems)
+        return None

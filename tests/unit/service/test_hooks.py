@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hookline.contract import Event
+from hookline.hooks import hooks_of
+from hookline.service import Settings, SettingsError, build_hooks, check_settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KAFKA = '[kafka.common]\n"bootstrap.servers" = "127.0.0.1:1"\n'
+HOOKS_MODULE = """
+from hookline.hooks import Hooks
+
+class Hook:
+    def __init__(self, name):
+        self.name = name
+    async def handle(self, event):
+        pass
+
+class Resolver:
+    def for_event(self, event):
+        return [Hook(event.type)]
+
+hooks = Hooks({"*": [Hook("from-code")]})
+resolver = Resolver()
+not_hooks = 5
+
+class nested:
+    hooks = hooks
+
+def factory(settings):
+    return Hooks({"*": [Hook(settings.domain)]})
+
+def broken(settings):
+    raise RuntimeError("password=c4n4ry")
+
+def leaves(settings):
+    raise SystemExit(3)
+
+def nothing(settings):
+    return None
+
+async def awaited(settings):
+    return hooks
+"""
+
+
+@pytest.fixture(autouse=True)
+def modules_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget what a test imported, and where from."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in {name for name in sys.modules if name.startswith("wiring")} - before:
+        del sys.modules[name]
+
+
+def load(folder: Path, text: str, module: str = HOOKS_MODULE) -> Settings:
+    (folder / "wiring.py").write_text(module)
+    (folder / "hookline.toml").write_text(f'domain = "orders"\n{text}')
+    return load_settings(folder / "hookline.toml", {})
+
+
+def names(settings: Settings, event_type: str) -> list[str]:
+    event = Event.versioned(source="s", type=event_type, subject="a", version=1)
+    return [hook.name for hook in build_hooks(settings).for_event(event)]
+
+
+def problem_of(settings: Settings) -> str:
+    with pytest.raises(SettingsError) as caught:
+        build_hooks(settings)
+    (problem,) = caught.value.problems
+    return f"{problem.what}; {problem.fix}"
+
+
+def test_hooks_of_the_file_get_the_types_they_want(tmp_path: Path) -> None:
+    """A hook of the file runs for its types, for all when it names none, and once when several match."""
+    text = '[[hooks]]\nname = "a"\nkind = "noop"\ntypes = ["batch.*", "batch.failed"]\n[[hooks]]\nname = "b"\nkind = "log"\n'
+    settings = load(tmp_path, text)
+    assert names(settings, "batch.failed") == ["a", "b"]
+    assert names(settings, "request.landed") == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("app", "expected"),
+    [("hooks", "from-code"), ("nested.hooks", "from-code"), ("resolver", "x.y"), ("factory", "orders")],
+)
+def test_hooks_come_from_code(tmp_path: Path, app: str, expected: str) -> None:
+    """`app` names a Hooks, any object with for_event, or a factory that takes the settings; its module stands beside the file."""
+    assert names(load(tmp_path, f'app = "wiring:{app}"\n'), "x.y") == [expected]
+
+
+def test_app_is_found_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module in the working directory is importable, wherever the settings file stands."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "wiring_here.py").write_text(HOOKS_MODULE)
+    monkeypatch.chdir(tmp_path)
+    assert names(load(elsewhere, 'app = "wiring_here:hooks"\n'), "x") == ["from-code"]
+
+
+def test_hooks_of_file_and_code_run_together(tmp_path: Path) -> None:
+    """`app` stands beside [[hooks]], and both are listed."""
+    settings = load(tmp_path, 'app = "wiring:hooks"\n[[hooks]]\nname = "a"\nkind = "noop"\n')
+    assert sorted(names(settings, "x")) == ["a", "from-code"]
+    assert {hook.name for hook in hooks_of(build_hooks(settings))} == {"a", "from-code"}
+
+
+def test_no_hooks_at_all_is_allowed(tmp_path: Path) -> None:
+    """A domain may have no hooks yet."""
+    assert names(load(tmp_path, ""), "x") == []
+
+
+def test_two_hooks_of_one_name_fail(tmp_path: Path) -> None:
+    """A dead letter must name one hook: file and code may not share a name."""
+    assert "from-code" in problem_of(
+        load(tmp_path, 'app = "wiring:hooks"\n[[hooks]]\nname = "from-code"\nkind = "noop"\n')
+    )
+
+
+def test_an_unknown_kind_names_the_known_ones(tmp_path: Path) -> None:
+    """A typing error in a kind is told with the nearest kind, or all of them."""
+    assert '"webhook"' in problem_of(load(tmp_path, '[[hooks]]\nname = "a"\nkind = "webhok"\n'))
+    assert "audit, log, noop" in problem_of(load(tmp_path, '[[hooks]]\nname = "a"\nkind = "zzzzzz"\n'))
+
+
+def test_an_option_that_the_kind_does_not_know_is_named(tmp_path: Path) -> None:
+    """Keys of a hook are checked by its kind, with the nearest known one."""
+    text = problem_of(load(tmp_path, '[[hooks]]\nname = "a"\nkind = "webhook"\nurl = "http://x"\nsecret_fil = "/x"\n'))
+    assert "hooks[0].secret_fil" in text
+    assert '"secret_file"' in text
+
+
+def test_every_hook_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """One run names all of them, and the app beside them."""
+    text = 'app = "gone:hooks"\n[[hooks]]\nname = "a"\nkind = "x"\n[[hooks]]\nname = "b"\nkind = "webhook"\n'
+    with pytest.raises(SettingsError) as caught:
+        build_hooks(load(tmp_path, text))
+    assert len(caught.value.problems) == 3
+
+
+def test_paths_start_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative path among a hook's options is beside the settings file, not in the working directory."""
+    monkeypatch.chdir("/")
+    resolver = build_hooks(load(tmp_path, '[[hooks]]\nname = "a"\nkind = "audit"\npath = "audit.jsonl"\n'))
+    (hook,) = hooks_of(resolver)
+    assert hook.options.path == tmp_path / "audit.jsonl"  # type: ignore[attr-defined]  # the kind's own attribute
+
+
+@pytest.mark.parametrize(
+    ("app", "named"),
+    [
+        ("gone_module:hooks", 'no module "gone_module"'),
+        ("wiring.deep:hooks", 'no module "wiring.deep"'),
+        ("wiring:gone", "gone"),
+        ("wiring:not_hooks", "int"),
+        ("wiring:nothing", "NoneType"),
+        ("wiring:broken", "RuntimeError"),
+        ("wiring:leaves", "SystemExit"),
+        ("wiring:awaited", "async"),
+        ("wiring:Resolver", "TypeError"),
+    ],
+)
+def test_an_app_that_cannot_be_used_is_told(tmp_path: Path, app: str, named: str) -> None:
+    """Module, attribute, result: what failed is named, and no text that may hold a secret."""
+    text = problem_of(load(tmp_path, f'app = "{app}"\n'))
+    assert named in text
+    assert app.split(":", maxsplit=1)[0] in text
+    assert "c4n4ry" not in text
+
+
+@pytest.mark.parametrize(
+    ("module", "named"),
+    [
+        ("import package_that_is_missing", 'install "package_that_is_missing"'),
+        ("raise ValueError('c4n4ry')", "ValueError"),
+        ("raise SystemExit(0)", "SystemExit"),
+        ("def (", "SyntaxError"),
+    ],
+)
+def test_a_module_that_fails_to_import_is_told(tmp_path: Path, module: str, named: str) -> None:
+    """A hook module that cannot be imported is a problem of the settings, whatever it raises."""
+    text = problem_of(load(tmp_path, 'app = "wiring:hooks"\n', module))
+    assert named in text
+    assert '"wiring"' in text
+    assert "c4n4ry" not in text
+
+
+def test_check_finds_nothing_in_good_settings(tmp_path: Path) -> None:
+    """Good settings have no problems, and checking them opens nothing."""
+    text = f'app = "wiring:factory"\n{KAFKA}[[hooks]]\nname = "a"\nkind = "audit"\npath = "audit.jsonl"\n'
+    assert check_settings(load(tmp_path, text)) == []
+    assert not (tmp_path / "audit.jsonl").exists()
+
+
+def test_check_gathers_the_problems_of_every_part(tmp_path: Path) -> None:
+    """Broker, oauth, hooks and secrets of pagers are checked in one run."""
+    text = '[kafka]\noauth = "wiring:gone"\n' + KAFKA
+    text += '[[hooks]]\nname = "a"\nkind = "x"\n[[pagers]]\nkind = "webhook"\nurl = "http://x"\nsecret_file = "gone"\n'
+    assert len(check_settings(load(tmp_path, text))) == 3
+    assert len(check_settings(load(tmp_path, ""))) == 1
+
+
+@pytest.mark.parametrize("name", ["wiring:not_hooks", "gone:x"])
+def test_an_oauth_callable_that_cannot_be_used_is_told(tmp_path: Path, name: str) -> None:
+    """The callable for tokens is imported before any client is made."""
+    with pytest.raises(SettingsError, match=r"kafka\.oauth"):
+        load(tmp_path, f'[kafka]\noauth = "{name}"\n{KAFKA}').client_config()
+
+
+def test_the_oauth_callable_is_on_every_client(tmp_path: Path) -> None:
+    """Consumer, producer and admin clients all get it."""
+    config = load(tmp_path, f'[kafka]\noauth = "wiring:factory"\n{KAFKA}').client_config()
+    assert all("oauth_cb" in options for options in (config.consumer("g"), config.producer(), config.admin()))
