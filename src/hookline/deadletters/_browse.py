@@ -59,7 +59,7 @@ class DeadLetters:
         self._max_redrives = max_redrives
         self._clock = clock or Clock()
 
-    async def list(self, chosen: Filter | None = None) -> list[Row]:
+    async def list_rows(self, chosen: Filter | None = None) -> list[Row]:
         """List the chosen dead letters, oldest first, each with whether it was republished before."""
         chosen = chosen or Filter()
         letters, index = await self._look(chosen)
@@ -131,9 +131,7 @@ class DeadLetters:
             if chosen.matches(stored):
                 letters.append(stored)
         letters = oldest_first(letters)
-        await self._look_back(
-            index, {stored.letter.origin.topic for stored in letters if stored.letter.origin}, _oldest(letters)
-        )
+        await self._look_back(index, {stored.origin.topic for stored in letters if stored.origin}, _oldest(letters))
         return letters, index
 
     async def _letters(self, since_ms: int | None) -> AsyncGenerator[StoredLetter, None]:

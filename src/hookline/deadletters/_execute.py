@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hookline.deadletters._republished import LETTER_HEADER
 from hookline.deadletters._text import one_line, rfc3339
-from hookline.kafka import ProduceError, RecordTooLargeError
+from hookline.kafka import InvalidRecordError, ProduceError, RecordTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _AT_HEADER, _BY_HEADER, _REASON_HEADER = "hookline-redrive-at", "hookline-redrive-by", "hookline-redrive-reason"
 _OWN_HEADERS = frozenset({LETTER_HEADER, _AT_HEADER, _BY_HEADER, _REASON_HEADER})
+_OWN_FAULTS = (RecordTooLargeError, InvalidRecordError)
 _AT_ONCE = 64
 
 
@@ -94,7 +95,7 @@ class Mandate:
 class Execution:
     """One run over a plan. Subjects go side by side; within one, a letter is sent when its predecessor was confirmed.
 
-    A letter that is too large fails alone and holds back the rest of its subject. Any other error, and ``stopping``, halts the run: what is on its way is
+    A letter that is too large, or can never be written, fails alone and holds back the rest of its subject. Any other error, and ``stopping``, halts the run: what is on its way is
     awaited, nothing more is sent.
     """
 
@@ -126,7 +127,7 @@ class Execution:
             )
         except ProduceError as error:
             self._results[id] = Result(id, Fate.FAILED, error=error.code)
-            if not isinstance(error, RecordTooLargeError):
+            if not isinstance(error, _OWN_FAULTS):
                 self.stopping.set()
             return False
         self._results[id] = Result(id, Fate.CONFIRMED, target=f"{written.topic}/{written.partition}/{written.offset}")

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hookline.contract import DeadLetter, Event, MalformedRecordError, Origin, decode_record
+from hookline.contract import UNKNOWN_ORIGIN, DeadLetter, Event, MalformedRecordError, Origin, decode_record
 from hookline.deadletters._incidents import IncidentKey, Sighting
 from hookline.deadletters._pages import UNKNOWN
 
 if TYPE_CHECKING:
     from hookline.kafka import Record
+
+_HTTP_STATUSES = range(100, 600)
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,16 @@ class StoredLetter:
         return Origin(self.record.topic, self.record.partition, self.record.offset)
 
     @cached_property
+    def origin(self) -> Origin | None:
+        """Where the record stood when it first failed; None when the letter does not say."""
+        return None if self.letter.origin == UNKNOWN_ORIGIN else self.letter.origin
+
+    @cached_property
+    def failure(self) -> tuple[str, Origin] | None:
+        """The failure that the letter is about: who read which record. Two letters of one failure are copies; None when the letter does not say."""
+        return None if self.letter.source == UNKNOWN_ORIGIN else (self.letter.group, self.letter.source)
+
+    @cached_property
     def hooks(self) -> tuple[str, ...]:
         """The hooks that failed, sorted, each once."""
         return tuple(sorted({failure.hook for failure in self.letter.failures}))
@@ -64,10 +76,12 @@ class StoredLetter:
             ),
             position=str(self.position),
             failed_at_ms=self.failed_at_ms,
-            letter_class=str(self.letter.letter_class or UNKNOWN),
+            letter_class=str(self.letter.letter_class),
             host=next((failure.host for failure in failures if failure.host), None),
-            http_status=next((failure.http_status for failure in failures if failure.http_status), None),
-            exception=next((failure.exception for failure in failures), None),
+            http_status=next(
+                (failure.http_status for failure in failures if failure.http_status in _HTTP_STATUSES), None
+            ),
+            exception=next((failure.exception for failure in failures if failure.exception), None),
         )
 
 

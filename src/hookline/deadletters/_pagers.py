@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_RETRY_AFTER_SECONDS = 3600.0
 _OK = range(200, 300)
+_ALERTS_PATH = "/api/v2/alerts"
 
 
 @runtime_checkable
@@ -60,13 +61,16 @@ class Receiver:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = 10.0
 
-    async def post(self, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send a JSON body; return on any 2xx, else raise `PagerRefusedError` or `PagerUnreachableError`."""
+    async def post(self, body: bytes, headers: Mapping[str, str], path: str = "") -> None:
+        """Send a JSON body to the URL, or to ``path`` below it, and return on any 2xx.
+
+        Raises `PagerRefusedError` or `PagerUnreachableError`.
+        """
+        url = self.url if self.url.endswith(path) else self.url.rstrip("/") + path
         try:
             async with asyncio.timeout(self.timeout_seconds):
-                status, retry_after = await self._send(
-                    body, {"content-type": "application/json", **self.headers, **headers}
-                )
+                together = {"content-type": "application/json", **self.headers, **headers}
+                status, retry_after = await self._send(url, body, together)
         except TimeoutError as error:
             raise PagerUnreachableError(self.name, f"nothing in {self.timeout_seconds:g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -74,8 +78,8 @@ class Receiver:
         if status not in _OK:
             raise PagerRefusedError(self.name, status, retry_after_seconds=retry_after)
 
-    async def _send(self, body: bytes, headers: Mapping[str, str]) -> tuple[int, float | None]:
-        request = self.client.stream("POST", self.url, content=body, headers=headers, follow_redirects=False)
+    async def _send(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, float | None]:
+        request = self.client.stream("POST", url, content=body, headers=headers, follow_redirects=False)
         async with request as response:
             return response.status_code, retry_after_seconds(response.headers.get("retry-after"))
 
@@ -113,7 +117,7 @@ class WebhookPager:
 
 @dataclass(frozen=True, slots=True)
 class AlertmanagerPager:
-    """Posts a page as an alert to Alertmanager (``<url>/api/v2/alerts``).
+    """Posts a page as an alert to Alertmanager: its address, with or without ``/api/v2/alerts``.
 
     An alert is its labels, so they hold what one incident keeps; counts and times are annotations. It starts with the incident's first page and ends
     ``keep_seconds`` after this one unless it is sent again, which the reconciler does while the incident lasts.
@@ -132,13 +136,13 @@ class AlertmanagerPager:
 
     async def page(self, page: Page) -> None:
         """Post the alert; any 2xx accepts it."""
-        await self.receiver.post(json.dumps([self.alert(page)]).encode(), {})
+        await self.receiver.post(json.dumps([self.alert(page)]).encode(), {}, _ALERTS_PATH)
 
     def alert(self, page: Page) -> dict[str, JsonValue]:
         """Return the alert of a page, without labels that are empty (Alertmanager drops those)."""
         labels = {
             **self.labels,
-            "alertname": "HooklineDeadLetters",
+            "alertname": "HooklineDeadLetter",
             "code": page.code,
             "domain": page.domain,
             "event_source": page.source,

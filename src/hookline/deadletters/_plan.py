@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from hookline.contract import JsonValue
+    from hookline.contract import JsonValue, Origin
     from hookline.deadletters._filter import Filter
     from hookline.deadletters._letters import StoredLetter
     from hookline.deadletters._republished import RepublishedIndex
@@ -98,7 +98,7 @@ class Planner:
     all_hooks: bool
     max_redrives: int
     resumes: str | None = None
-    _failures: set[tuple[str, str]] = field(default_factory=set)
+    _failures: set[tuple[str, Origin]] = field(default_factory=set)
 
     def sort(
         self, letters: Iterable[StoredLetter], chosen: Filter
@@ -112,19 +112,18 @@ class Planner:
             )
             if why is not None:
                 left_out.append((stored.id, why))
-            elif stored.letter.origin is not None:
-                planned.append(PlannedLetter(stored, stored.letter.origin.topic, self._hooks(stored)))
+            elif stored.origin is not None:
+                planned.append(PlannedLetter(stored, stored.origin.topic, self._hooks(stored)))
         return planned, left_out
 
     def _objection(self, stored: StoredLetter) -> LeftOut | None:
-        letter = stored.letter
-        if letter.origin is None:
+        if stored.origin is None:
             return LeftOut.ORIGIN_UNKNOWN
-        if letter.origin.topic not in self.hook_topics or letter.origin.topic == self.dead_letter_topic:
+        if stored.origin.topic not in self.hook_topics or stored.origin.topic == self.dead_letter_topic:
             return LeftOut.ORIGIN_NOT_A_HOOK_TOPIC
         if self._was_sent(stored):
             return LeftOut.REPUBLISHED_BEFORE
-        if letter.redrives >= self.max_redrives:
+        if stored.letter.redrives >= self.max_redrives:
             return LeftOut.TOO_MANY_REDRIVES
         return self._copy(stored)
 
@@ -134,10 +133,11 @@ class Planner:
         return self.index.contains(stored)
 
     def _copy(self, stored: StoredLetter) -> LeftOut | None:
-        failure = (stored.letter.group, str(stored.letter.source))
-        if stored.letter.source is not None and failure in self._failures:
+        if stored.failure is None:
+            return None
+        if stored.failure in self._failures:
             return LeftOut.COPY
-        self._failures.add(failure)
+        self._failures.add(stored.failure)
         return None
 
     def _hooks(self, stored: StoredLetter) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hookline.consume import Retry, RetryPolicy
@@ -16,6 +16,7 @@ from hookline.deadletters._incidents import IncidentBook
 from hookline.deadletters._letters import StoredLetter
 from hookline.deadletters._pages import PageWriter
 from hookline.deadletters._paging import Paging, Ticket
+from hookline.deadletters._rows import failure_document
 from hookline.deadletters._text import rfc3339
 from hookline.telemetry import get_logger
 
@@ -156,13 +157,13 @@ class Reconciler:
             "letter_class": str(letter.letter_class),
             "hooks": list(stored.hooks),
             "message": self._redactor.redact(letter.message),
-            "failures": [asdict(failure) for failure in letter.failures],
+            "failures": [failure_document(failure, self._redactor.redact) for failure in letter.failures],
             "delivery_count": letter.delivery_count,
             "redrives": letter.redrives,
             "failed_at": rfc3339(stored.failed_at_ms),
             "group": letter.group,
-            "source_position": str(letter.source),
-            "origin": str(letter.origin),
+            "source_position": str(letter.source) if stored.failure else None,
+            "origin": str(stored.origin) if stored.origin else None,
         }
 
 

@@ -32,12 +32,11 @@ class RepublishedIndex:
     def add_letters(self, letters: Iterable[StoredLetter]) -> None:
         """Learn from dead letters: what came back with more redrives, and which letters are copies of one failure."""
         for stored in letters:
-            letter = stored.letter
-            if letter.origin is not None:
-                key = (letter.group, letter.origin)
-                self._redrives[key] = max(letter.redrives, self._redrives.get(key, 0))
-            if letter.source is not None:
-                self._copies[letter.group, letter.source].add(str(stored.position))
+            if stored.origin is not None:
+                key = (stored.letter.group, stored.origin)
+                self._redrives[key] = max(stored.letter.redrives, self._redrives.get(key, 0))
+            if stored.failure is not None:
+                self._copies[stored.failure].add(str(stored.position))
 
     def add_headers(self, headers: Headers) -> None:
         """Learn from a record of a hook topic."""
@@ -56,10 +55,10 @@ class RepublishedIndex:
         return any(operation in self._operations.get(position, ()) for position in self._positions(stored))
 
     def _positions(self, stored: StoredLetter) -> set[str]:
-        if stored.letter.source is None:
-            return {str(stored.position)}
-        return self._copies.get((stored.letter.group, stored.letter.source), set()) | {str(stored.position)}
+        copies = self._copies.get(stored.failure, set()) if stored.failure else set()
+        return copies | {str(stored.position)}
 
     def _came_back(self, stored: StoredLetter) -> bool:
-        letter = stored.letter
-        return letter.origin is not None and self._redrives.get((letter.group, letter.origin), 0) > letter.redrives
+        if stored.origin is None:
+            return False
+        return self._redrives.get((stored.letter.group, stored.origin), 0) > stored.letter.redrives

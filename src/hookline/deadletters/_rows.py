@@ -12,7 +12,7 @@ from hookline.deadletters._text import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.contract import Headers, JsonValue
+    from hookline.contract import Headers, HookFailure, JsonValue
     from hookline.deadletters._letters import StoredLetter
 
 
@@ -31,7 +31,7 @@ class Row:
     subject: str | None
     hooks: tuple[str, ...]
     code: str
-    letter_class: str | None
+    letter_class: str
     message: str
     failed_at_ms: int | None
     redrives: int
@@ -50,11 +50,11 @@ class Row:
             subject=event.subject if event else None,
             hooks=stored.hooks,
             code=letter.code,
-            letter_class=str(letter.letter_class) if letter.letter_class else None,
+            letter_class=str(letter.letter_class),
             message=redact(letter.message),
             failed_at_ms=stored.failed_at_ms,
             redrives=letter.redrives,
-            origin=str(letter.origin) if letter.origin else None,
+            origin=str(stored.origin) if stored.origin else None,
             republished=republished,
         )
 
@@ -93,22 +93,24 @@ class Detail:
             "letter": str(self.stored.position),
             "written_at": rfc3339(record.timestamp_ms),
             "group": letter.group,
-            "source_position": str(letter.source) if letter.source else None,
+            "source_position": str(letter.source) if self.stored.failure else None,
             "delivery_count": letter.delivery_count,
-            "first_failed_at": rfc3339(letter.first_failed_at_ms),
-            "failures": [self._failure(asdict(failure)) for failure in letter.failures],
+            "first_failed_at": rfc3339(letter.first_failed_at_ms or None),
+            "failures": [failure_document(failure, self.redact) for failure in letter.failures],
             "headers": headers_document(record.headers),
-            "event": None if self.stored.event is None else dict(event_to_json(self.stored.event)),
+            "event": None if self.stored.event is None else event_to_json(self.stored.event),
             **bytes_document("key", record.key),
             **bytes_document("value", record.value),
         }
 
-    def _failure(self, failure: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        return {
-            **failure,
-            "message": self.redact(str(failure["message"])),
-            "causes": [self.redact(str(cause)) for cause in _texts(failure["causes"])],
-        }
+
+def failure_document(failure: HookFailure, redact: Callable[[str], str]) -> dict[str, JsonValue]:
+    """Return how one hook failed as JSON, its texts through the redactor once more: the letter may be foreign."""
+    return {
+        **asdict(failure),
+        "message": redact(failure.message),
+        "causes": [redact(cause) for cause in failure.causes],
+    }
 
 
 def headers_document(headers: Headers) -> list[JsonValue]:
@@ -124,7 +126,3 @@ def bytes_document(name: str, raw: bytes | None) -> dict[str, JsonValue]:
         return {name: raw.decode()}
     except UnicodeDecodeError:
         return {f"{name}_base64": base64.b64encode(raw).decode("ascii")}
-
-
-def _texts(value: JsonValue) -> tuple[JsonValue, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else ()

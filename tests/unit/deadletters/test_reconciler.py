@@ -1,0 +1,142 @@
+"""The reconciler: logged, counted, paged, and only then done (case 20, reconciler-paging)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from hookline.consume import Delivery, Retry
+from hookline.contract import DeadLetterClass
+from hookline.deadletters import PageNotAcceptedError, Reconciler, ReconcilerSettings
+from hookline.errs import Redactor
+from hookline.telemetry import Metrics
+from tests.unit.deadletters.making import FakePager, StillClock, bare_record, letter, record_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.kafka import Record
+
+
+def reconciler(*pagers: FakePager, time: StillClock | None = None, log_payload: bool = True) -> Reconciler:
+    return Reconciler(
+        domain="shop",
+        metrics=Metrics(domain="shop"),
+        redactor=Redactor(),
+        pagers=pagers,
+        settings=ReconcilerSettings(log_payload=log_payload),
+        clock=(time or StillClock()).clock,
+    )
+
+
+def delivery(record: Record | None = None) -> Delivery:
+    return Delivery(record=record or record_of(letter()))
+
+
+async def logged(record: Record, *, log_payload: bool = True) -> Mapping[str, object]:
+    with capture_logs() as lines:
+        await reconciler(log_payload=log_payload).handle(delivery(record))
+    (line,) = lines
+    return line
+
+
+async def test_the_full_event_is_logged_with_its_attribution() -> None:
+    """The log line alone is enough to recover the event, and says which hooks failed, why and where."""
+    line = await logged(record_of(letter(), 4))
+    assert line["log_level"] == "error"
+    event = line["hook_event"]
+    assert isinstance(event, dict)
+    assert event["payload"] == {"batch_id": "batch-1"}
+    assert (line["hooks"], line["code"], line["letter"]) == (["ci"], "http_status", "shop-hook_dlq/0/4")
+
+
+async def test_without_payloads_only_envelope_attribution_and_offset_are_logged() -> None:
+    """P15: ``log_payload = false`` keeps the event's content out of the log, of good and of undecodable records."""
+    line = await logged(record_of(letter(), 4), log_payload=False)
+    assert "batch_id" not in json.dumps(line)
+    assert {"letter", "event_id", "code", "failures"} <= line.keys()
+    bare = await logged(bare_record(b"card", b"4111 1111"), log_payload=False)
+    assert "value_base64" not in bare
+
+
+async def test_a_letter_is_done_only_when_its_page_was_accepted() -> None:
+    """A pager that is down makes the letter fail, be tried again, and be logged and counted once all the same."""
+    pager, time = FakePager(down=True, retry_after_seconds=7), StillClock()
+    watcher, each = reconciler(pager, time=time), delivery()
+    with capture_logs() as lines:
+        with pytest.raises(PageNotAcceptedError) as caught:
+            await watcher.handle(each)
+        assert watcher.decide(each, caught.value) == Retry(7)
+        pager.down, time.seconds, each.attempt = False, 8, 2
+        await watcher.handle(each)
+    assert len([line for line in lines if line["log_level"] == "error"]) == 1
+    assert (watcher.status.reconciled, watcher.status.paged, watcher.status.pages) == (1, 1, 1)
+
+
+async def test_a_restart_between_page_and_acknowledgement_pages_the_same_incident_again() -> None:
+    """A duplicate page is allowed, under the same name, so that a pager folds it."""
+    pager = FakePager()
+    for _ in range(2):
+        await reconciler(pager).handle(delivery())
+    assert len({page.incident for page in pager.pages}) == 1
+
+
+async def test_without_a_pager_the_counter_is_the_page() -> None:
+    """The counter exists at 0 from the start, so that the alert rule sees the first letter."""
+    metrics = Metrics(domain="shop")
+    watcher = Reconciler(domain="shop", metrics=metrics, redactor=Redactor())
+    assert b"hookline_reconciled_total" in metrics.render()[0]
+    await watcher.handle(delivery())
+    assert (watcher.status.reconciled, watcher.status.paged) == (1, 1)
+
+
+@given(
+    st.none() | st.binary(), st.none() | st.binary(), st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary()))
+)
+async def test_whatever_lies_in_the_topic_is_logged_paged_and_done(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]
+) -> None:
+    """P12, case 12: a record that is no event, or without our headers, is never an error of the reconciler."""
+    pager = FakePager()
+    await reconciler(pager).handle(delivery(bare_record(key, value, tuple(headers))))
+    assert len(pager.pages) == 1
+
+
+async def test_every_class_of_dead_letter_is_paged() -> None:
+    """Malformed, permanent, exhausted and crashed letters all reach the pager."""
+    pager = FakePager()
+    watcher = reconciler(pager)
+    for letter_class in DeadLetterClass:
+        await watcher.handle(delivery(record_of(letter(code=letter_class.value, letter_class=letter_class))))
+    assert [page.letter_class for page in pager.pages] == [each.value for each in DeadLetterClass]
+
+
+@given(st.integers(1, 10_000), st.sampled_from([ValueError(), PageNotAcceptedError("x"), TimeoutError()]))
+def test_it_never_gives_up(attempt: int, error: Exception) -> None:
+    """P12: whatever failed and how often, the answer is to try again after a bounded wait; a dead letter never dies twice."""
+    outcome = reconciler().decide(Delivery(record_of(letter()), attempt=attempt), error)
+    assert isinstance(outcome, Retry)
+    assert 0 <= outcome.delay_seconds < 120
+
+
+def test_a_second_dead_letter_of_an_event_is_no_duplicate() -> None:
+    """Each dead letter counts, so the reconciler names no identity."""
+    assert reconciler().identify(delivery()) is None  # type: ignore[func-returns-value] # None is the answer tested
+
+
+async def test_pagers_that_forget_are_told_again_while_the_incident_lasts() -> None:
+    """An Alertmanager-like pager gets the same page again until its time is over; one that remembers does not."""
+    time, forgetful, steady = StillClock(), FakePager("am", keep_seconds=100), FakePager("hook")
+    watcher = reconciler(forgetful, steady, time=time)
+    await watcher.handle(delivery())
+    for _ in range(4):
+        time.seconds += 40
+        await watcher.repeat_standing_pages()
+    assert len(forgetful.pages) == 3
+    assert len(set(forgetful.pages)) == 1
+    assert len(steady.pages) == 1
