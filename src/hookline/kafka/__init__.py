@@ -4,6 +4,7 @@ It decides no policy: what an error means is told (`ErrorKind`), what to do abou
 """
 
 from ._callbacks import LogSink, OAuth, OAuthToken, OnFault
+from ._classifier import kafka_classifier
 from ._consumer import CommitError, ConsumerFatalError, GroupConsumer, GroupListener, Position
 from ._embedded import EmbeddedBroker
 from ._errors import (
@@ -33,8 +34,10 @@ from ._errors import (
 )
 from ._mailbox import Acknowledgement
 from ._producer import AcknowledgedProducer
+from ._reader import Bounds, TopicReader
 from ._record import Record
 from ._settings import OWNED_KEYS, REDACTED, ClientConfig, Option, Options, redact_options
+from ._topics import TopicAdmin, TopicChange, TopicDescription, WantedTopic, describe_topics
 
 __all__ = [
     "ERROR_KINDS",
@@ -42,6 +45,7 @@ __all__ = [
     "REDACTED",
     "AcknowledgedProducer",
     "Acknowledgement",
+    "Bounds",
     "BrokerError",
     "BrokerUnreachableError",
     "ClientConfig",
@@ -72,11 +76,18 @@ __all__ = [
     "Record",
     "RecordTooLargeError",
     "RefusedKeyError",
+    "TopicAdmin",
+    "TopicChange",
+    "TopicDescription",
     "TopicError",
     "TopicMissingError",
+    "TopicReader",
     "TopicRefusedError",
     "UnconfirmedError",
     "UnknownTopicError",
+    "WantedTopic",
     "classify_kafka_error",
+    "describe_topics",
+    "kafka_classifier",
     "redact_options",
 ]

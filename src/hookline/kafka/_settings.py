@@ -64,6 +64,8 @@ _PRODUCER_DEFAULTS: Final[Options] = {
     "allow.auto.create.topics": False,
     "delivery.timeout.ms": 30_000,
     "linger.ms": 1,
+    # Kafka's own limit of a record, and 64 KiB: a dead letter is an event and what is said about its failure.
+    "message.max.bytes": 1_048_588 + 65_536,
     # A missing topic is told by name within ten seconds instead of as a timeout after thirty.
     "topic.metadata.propagation.max.ms": 8_000,
 }

@@ -1,0 +1,263 @@
+"""Reading a topic from end to end without a consumer group's offsets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from ._errors import (
+    BrokerUnreachableError,
+    ErrorKind,
+    Fault,
+    InvalidClientConfigError,
+    TopicError,
+    TopicMissingError,
+    TopicRefusedError,
+    is_authorization,
+)
+from ._record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+
+    from confluent_kafka import Message
+
+    from ._settings import ClientConfig
+
+_T = TypeVar("_T")
+_POLL_SECONDS: Final = 0.25
+_BATCH: Final = 500
+_GROUP_PREFIX: Final = "hookline-reader"
+_END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - a public code whose name begins with _
+
+Bounds: TypeAlias = "dict[int, tuple[int, int]]"
+"""By partition: (first offset, offset after the last)."""
+
+
+class TopicReader:
+    """Reads topics without joining a group: nothing is committed, so looking changes nothing.
+
+    The end is where the topic ended when reading began. `timeout_seconds` is how long to wait without progress before
+    BrokerUnreachableError. A missing topic is TopicMissingError, a refused one TopicRefusedError. One reader serves many
+    readings, each with a client of its own.
+    """
+
+    def __init__(self, config: ClientConfig, timeout_seconds: float = 10.0) -> None:
+        self._config = config
+        self._timeout_seconds = timeout_seconds
+
+    def bounds(self, topic: str) -> Bounds:
+        """Tell where each partition begins and ends now. Blocks."""
+        with self._opened(topic) as reading:
+            return reading.bounds()
+
+    def read(self, topic: str, since_ms: int | None = None, start: Mapping[int, int] | None = None) -> Iterator[Record]:
+        """Read every record from the start, or from a time (record time, unix ms), or from given offsets. Blocks.
+
+        With `start`, partitions that it does not name are left out. Each partition comes in order; partitions mix.
+        """
+        with self._opened(topic) as reading:
+            reading.begin(since_ms, start)
+            while (batch := reading.next_batch()) is not None:
+                yield from batch
+
+    def fetch(self, topic: str, partition: int, offset: int) -> Record | None:
+        """Read the record at one offset; None when there is none, or none any more. Blocks."""
+        with self._opened(topic) as reading:
+            reading.begin_at(partition, offset)
+            while (batch := reading.next_batch()) is not None:
+                if batch:
+                    return batch[0] if batch[0].offset == offset else None
+        return None
+
+    async def stream(self, topic: str, since_ms: int | None = None) -> AsyncGenerator[Record, None]:
+        """Read as `read` does, without blocking the loop. Close the generator (`contextlib.aclosing`)."""
+        reading = _Reading(self._config, topic, self._timeout_seconds)
+        pool = ThreadPoolExecutor(1, "hookline-reader")
+        try:
+            await _call(pool, reading.open)
+            await _call(pool, partial(reading.begin, since_ms, None))
+            while (batch := await _call(pool, reading.next_batch)) is not None:
+                for record in batch:
+                    yield record
+        finally:
+            await _call(pool, reading.close)
+            pool.shutdown(wait=False)
+
+    @contextmanager
+    def _opened(self, topic: str) -> Iterator[_Reading]:
+        reading = _Reading(self._config, topic, self._timeout_seconds)
+        try:
+            reading.open()
+            yield reading
+        finally:
+            reading.close()
+
+
+async def _call(pool: ThreadPoolExecutor, function: Callable[[], _T]) -> _T:
+    # The client is for one thread at a time: a cancelled caller still waits for the call, which is short.
+    work = asyncio.get_running_loop().run_in_executor(pool, function)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
+
+
+class _Reading:
+    """One pass over a topic."""
+
+    def __init__(self, config: ClientConfig, topic: str, timeout_seconds: float) -> None:
+        self._config = config
+        self._topic = topic
+        self._timeout_seconds = timeout_seconds
+        self._faults: dict[bool, Fault] = {}
+        self._consumer: Consumer | None = None
+        self._ends: dict[int, int] = {}
+
+    def open(self) -> None:
+        group = f"{_GROUP_PREFIX}-{uuid.uuid4().hex}"
+        options = {
+            **self._config.consumer(group, self._note),
+            "enable.partition.eof": True,
+            "allow.auto.create.topics": False,
+        }
+        try:
+            self._consumer = Consumer(options)
+        except KafkaException as error:
+            raise InvalidClientConfigError(f"no consumer can be made: {error}") from error
+
+    def close(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    def bounds(self) -> Bounds:
+        return {number: self._watermarks(number) for number in self._partitions()}
+
+    def begin(self, since_ms: int | None, start: Mapping[int, int] | None) -> None:
+        bounds = self.bounds()
+        starts = {number: low for number, (low, _) in bounds.items()}
+        if since_ms is not None:
+            starts = self._offsets_since(since_ms, bounds)
+        if start is not None:
+            starts = {number: max(start[number], low) for number, low in starts.items() if number in start}
+        self._assign(starts, {number: high for number, (_, high) in bounds.items()})
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        low, high = self.bounds().get(partition, (0, 0))
+        if low <= offset < high:
+            self._assign({partition: offset}, {partition: offset + 1})
+
+    def next_batch(self) -> list[Record] | None:
+        """Give the next records; None at the end."""
+        give_up = time.monotonic() + self._timeout_seconds
+        while self._ends:
+            messages = self._poll()
+            records = [record for message in messages if (record := self._take(message)) is not None]
+            if records:
+                return records
+            if messages:
+                give_up = time.monotonic() + self._timeout_seconds
+            elif time.monotonic() >= give_up:
+                raise self._unreachable(f"reading topic {self._topic}")
+        return None
+
+    def _poll(self) -> list[Message]:
+        # consume(n, t) waits the whole of t when fewer than n are there; poll returns with the first.
+        consumer = self._own_consumer()
+        first = consumer.poll(_POLL_SECONDS)
+        return [] if first is None else [first, *consumer.consume(_BATCH - 1, 0)]
+
+    def _take(self, message: Message) -> Record | None:
+        error, partition = message.error(), message.partition()
+        if error is not None:
+            self._take_error(error, partition)
+            return None
+        record = Record.from_message(message)
+        end = self._ends.get(record.partition)
+        if end is None:
+            return None
+        if record.offset >= end - 1:
+            self._finish(record.partition)
+        return record if record.offset < end else None
+
+    def _take_error(self, error: KafkaError, partition: int | None) -> None:
+        fault = Fault.of(error)
+        if error.code() == _END_OF_PARTITION:
+            # Also the way to an end that no record has: it may lie behind compaction or a transaction's marker.
+            self._finish(-1 if partition is None else partition)
+        elif fault.kind in {ErrorKind.RETRYABLE, ErrorKind.DEPENDENCY}:
+            self._note(fault)
+        else:
+            raise self._topic_error(fault)
+
+    def _finish(self, partition: int) -> None:
+        if self._ends.pop(partition, None) is not None:
+            self._own_consumer().incremental_unassign([TopicPartition(self._topic, partition)])
+
+    def _assign(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> None:
+        self._ends = {number: ends[number] for number, begin in starts.items() if begin < ends[number]}
+        places = [TopicPartition(self._topic, number, starts[number]) for number in self._ends]
+        if places:
+            self._own_consumer().assign(places)
+
+    def _partitions(self) -> list[int]:
+        try:
+            found = self._own_consumer().list_topics(self._topic, timeout=self._timeout_seconds).topics.get(self._topic)
+        except KafkaException as error:
+            raise self._failed(error, f"looking for topic {self._topic}") from error
+        if found is None or found.error is not None:
+            raise self._topic_error(Fault.of(found.error) if found else None)
+        return sorted(found.partitions)
+
+    def _watermarks(self, number: int) -> tuple[int, int]:
+        place = TopicPartition(self._topic, number)
+        try:
+            low, high = self._own_consumer().get_watermark_offsets(place, timeout=self._timeout_seconds)
+        except KafkaException as error:
+            raise self._failed(error, f"looking for the end of topic {self._topic}") from error
+        return low, high
+
+    def _offsets_since(self, since_ms: int, bounds: Bounds) -> dict[int, int]:
+        asked = [TopicPartition(self._topic, number, since_ms) for number in bounds]
+        try:
+            found = self._own_consumer().offsets_for_times(asked, timeout=self._timeout_seconds)
+        except KafkaException as error:
+            raise self._failed(error, f"looking for a time in topic {self._topic}") from error
+        # Minus one means that no record is as young.
+        return {place.partition: place.offset if place.offset >= 0 else bounds[place.partition][1] for place in found}
+
+    def _own_consumer(self) -> Consumer:
+        if self._consumer is None:
+            raise RuntimeError("the reading is not open")
+        return self._consumer
+
+    def _note(self, fault: Fault) -> None:
+        self._faults[is_authorization(fault.code)] = fault
+
+    def _failed(self, error: KafkaException, doing: str) -> BrokerUnreachableError | TopicError:
+        fault = Fault.of(error.args[0])
+        if fault.kind is ErrorKind.DEPENDENCY:
+            self._faults.setdefault(False, fault)
+            return self._unreachable(doing)
+        return self._topic_error(fault)
+
+    def _topic_error(self, fault: Fault | None) -> TopicError:
+        if fault is None or fault.code in {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}:
+            message = f"topic {self._topic} does not exist at {self._config.bootstrap}, or may not be seen"
+            return TopicMissingError(self._topic, message, "UNKNOWN_TOPIC_OR_PART")
+        message = f"topic {self._topic} at {self._config.bootstrap}: {fault}"
+        return TopicRefusedError(self._topic, message, fault.code, fault.kind)
+
+    def _unreachable(self, doing: str) -> BrokerUnreachableError:
+        self._own_consumer().poll(0)
+        said = self._faults.get(True) or self._faults.get(False)
+        return BrokerUnreachableError(self._config.bootstrap, doing, said)
