@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+_SQLITE = "sqlite:///"  # what follows is a path, an absolute one with a slash of its own
+
 
 def build_hooks(settings: Settings) -> Resolver:
     """Make the hooks of ``[[hooks]]`` and of ``app``, and join them.
@@ -117,7 +119,10 @@ def _make(settings: Settings, index: int, table: HookTable) -> Hook:
 def _with_paths(options: dict[str, Any], model: type[BaseModel], folder: Path) -> dict[str, Any]:
     """Let the options that are paths start from the folder of the settings file."""
     paths = {name for name, field in model.model_fields.items() if _holds_path(field.annotation)}
-    return {key: _placed(value, folder) if key in paths else value for key, value in options.items()}
+    return {
+        key: _placed(value, folder) if key in paths else _placed_database(value, folder)
+        for key, value in options.items()
+    }
 
 
 def _holds_path(annotation: Any) -> bool:
@@ -128,6 +133,12 @@ def _placed(value: Any, folder: Path) -> Any:
     if isinstance(value, list):
         return [_placed(member, folder) for member in value]
     return str(folder / value) if isinstance(value, str) and value else value
+
+
+def _placed_database(value: Any, folder: Path) -> Any:
+    if not isinstance(value, str) or not value.startswith(_SQLITE) or value == _SQLITE:
+        return value
+    return f"{_SQLITE}{folder / value.removeprefix(_SQLITE)}"
 
 
 def _gather(make: Callable[[], Made], problems: list[Problem]) -> Made | None:

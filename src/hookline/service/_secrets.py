@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._sources import Location, dotted, is_file_reference
@@ -21,11 +21,14 @@ MASK = "********"
 
 _MOUNT = "mount the file, or correct its path (it starts from the folder of the settings file)"
 
-_SECRET_KEY = re.compile(
-    r"^sasl\.(?!mechanisms?$)|password|passwd|passphrase|secret|token|credential|authorization|cookie|^headers$|api[._-]?key|"
-    r"private|ssl[._]key|(^|[._-])dsn$",
+_CREDENTIAL_KEY = re.compile(
+    r"password|passwd|passphrase|secret|token|credential|authorization|cookie|^headers$|api[._-]?key|private|ssl[._]key|"
+    r"(^|[._-])dsn$|^sasl\..*config$",
     re.IGNORECASE,
 )
+# Not shown, but not to be masked in every log line either: user names and the like.
+_HIDDEN_KEY = re.compile(r"^sasl\.(?!mechanisms?$)")
+_SHORTEST_SECRET = 6
 _PLACE_OF_A_SECRET = re.compile(r"([._-](file|path|location|url)|_seconds)$", re.IGNORECASE)
 _NEWLINE = re.compile(r"\r?\n\Z")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
@@ -96,15 +99,29 @@ def redacted(value: Any, secrets: frozenset[Location], location: Location = ()) 
 
 
 def secret_texts(value: Any, secrets: frozenset[Location], location: Location = ()) -> Iterator[str]:
-    """Yield the texts that `redacted` would mask whole."""
+    """Yield the texts that a redactor must mask wherever they turn up; too short ones would mask half of every line."""
     if isinstance(value, dict):
         for key, member in value.items():
             yield from secret_texts(member, secrets, (*location, key))
     elif isinstance(value, (list, tuple)):
         for index, member in enumerate(value):
             yield from secret_texts(member, secrets, (*location, index))
-    elif isinstance(value, str) and value and (location in secrets or _is_secret(location)):
-        yield value
+    elif isinstance(value, str):
+        whole = _is_credential(location) or (location in secrets and not _any_name(location, _HIDDEN_KEY))
+        found = [value] if whole else list(_secrets_in_urls(value))
+        yield from (text for text in found if len(text) >= _SHORTEST_SECRET)
+
+
+def _secrets_in_urls(text: str) -> Iterator[str]:
+    for url in _URL.findall(text):
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            continue
+        user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+        yield unquote(password or user)
+        yield from (value for _, value in parse_qsl(parts.query))
+        yield from filter(_TOKEN_SEGMENT.fullmatch, parts.path.split("/"))
 
 
 def redacted_text(text: str) -> str:
@@ -124,6 +141,14 @@ def _redacted_url(url: str) -> str:
     return urlunsplit((parts.scheme, f"{MASK}@{host}" if at else host, path, query, parts.fragment and MASK))
 
 
+def _is_credential(location: Location) -> bool:
+    return _any_name(location, _CREDENTIAL_KEY)
+
+
 def _is_secret(location: Location) -> bool:
+    return _any_name(location, _CREDENTIAL_KEY) or _any_name(location, _HIDDEN_KEY)
+
+
+def _any_name(location: Location, pattern: re.Pattern[str]) -> bool:
     names = [name for name in location if isinstance(name, str)]
-    return any(_SECRET_KEY.search(name) and not _PLACE_OF_A_SECRET.search(name) for name in names)
+    return any(pattern.search(name) and not _PLACE_OF_A_SECRET.search(name) for name in names)

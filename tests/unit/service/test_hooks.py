@@ -145,12 +145,18 @@ def test_every_hook_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     assert len(caught.value.problems) == 3
 
 
-def test_paths_start_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A relative path among a hook's options is beside the settings file, not in the working directory."""
-    monkeypatch.chdir("/")
-    resolver = build_hooks(load(tmp_path, '[[hooks]]\nname = "a"\nkind = "audit"\npath = "audit.jsonl"\n'))
-    (hook,) = hooks_of(resolver)
-    assert hook.options.path == tmp_path / "audit.jsonl"  # type: ignore[attr-defined]  # the kind's own attribute
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        ('kind = "audit"\npath = "x"', "x"),
+        ('kind = "warehouse"\nurl = "sqlite:///sub/x"', "sub/x"),
+        ('kind = "warehouse"\nurl = "sqlite:////x"', "/x"),
+    ],
+)
+def test_paths_start_from_the_folder_of_the_file(tmp_path: Path, options: str, file: str) -> None:
+    """A relative path among a hook's options is beside the settings file, wherever the process runs."""
+    (hook,) = hooks_of(build_hooks(load(tmp_path, f'[[hooks]]\nname = "a"\n{options}\n')))
+    assert hook.options.path == tmp_path / file  # type: ignore[attr-defined]  # the kinds' own attribute
 
 
 @pytest.mark.parametrize(
