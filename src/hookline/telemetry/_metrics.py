@@ -1,0 +1,152 @@
+"""Every metric by name: the one table, and the registry that holds it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry
+
+from hookline.telemetry._exposition import expose
+from hookline.telemetry._families import CounterSpec, GaugeSpec, HistogramSpec, Spec
+from hookline.telemetry._labels import Bound, Label, clean_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.telemetry._families import Family
+
+_SOURCE: Final = Label("source", limit=16)
+_TYPE: Final = Label("type", limit=128)
+_HOOK: Final = Label("hook", limit=128)
+_PAGER: Final = Label("pager", limit=16)
+_CODE: Final = Label("code", limit=32)
+_PARTITION: Final = Label("partition", limit=4096)
+_VERSION: Final = Label("version", limit=1)
+_VERDICT: Final = Label(
+    "verdict",
+    ("unknown", "user", "infra", "infra_retryable", "infra_dependency", "infra_dependency_retryable"),
+)
+_LETTER_CLASS: Final = Label("class", ("malformed", "permanent", "exhausted", "crashed"))
+_RECORD_OUTCOME: Final = Label(
+    "outcome", ("done", "duplicate", "retried", "dead_lettered", "malformed", "expired", "held")
+)
+_ATTEMPT_OUTCOME: Final = Label("outcome", ("ok", "error"))
+_RESULT: Final = Label("result", ("ok", "error"))
+_PUBLISH_RESULT: Final = Label("result", ("ok", "invalid", "error"))
+_REBALANCE: Final = Label("kind", ("assigned", "revoked", "lost"))
+
+_HOOK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_PUBLISH_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_AGE_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 86400.0)
+
+# More initial series than this are left to come by themselves.
+_MAX_INITIAL: Final = 2048
+
+
+class Metrics:
+    """Hold every metric of one domain, by name, on one registry of its own.
+
+    Each series carries the label `domain`. Families whose label values are all known start at 0, so that `increase()`
+    sees the first failure; `declare` makes more of them known. One process, one instance: Prometheus' multiprocess
+    mode is not used. Safe from any thread.
+    """
+
+    published_total = CounterSpec(
+        _SOURCE, _TYPE, _PUBLISH_RESULT, help="Events given to publish(): confirmed (ok), refused (invalid), failed."
+    )
+    publish_seconds = HistogramSpec(help="Time from publish() to the broker's confirmation.", buckets=_PUBLISH_BUCKETS)
+    records_total = CounterSpec(_RECORD_OUTCOME, help="Records by what became of them; retried counts each attempt.")
+    malformed_total = CounterSpec(_CODE, help="Records that could not be decoded or are invalid, by reason.")
+    event_age_seconds = HistogramSpec(help="Age of an event when it was done, by its timestamp.", buckets=_AGE_BUCKETS)
+    identity_conflicts_total = CounterSpec(help="Repeats of an identity whose type, version or payload differs.")
+    superseded_total = CounterSpec(help="Events that a hook or controller found overtaken by a later version.")
+    hook_attempts_total = CounterSpec(_HOOK, _ATTEMPT_OUTCOME, help="Runs of a hook.")
+    hook_errors_total = CounterSpec(_HOOK, _VERDICT, help="Failed runs of a hook, by verdict.")
+    hook_seconds = HistogramSpec(_HOOK, help="Time one run of a hook took.", buckets=_HOOK_BUCKETS)
+    hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
+    hook_hung = GaugeSpec(_HOOK, help="Runs of a hook past their timeout that could not be cancelled.")
+    hook_breaker_open = GaugeSpec(_HOOK, help="1 while a hook's events wait because its dependency is away.")
+    hook_held = GaugeSpec(_HOOK, help="1 while a hook is held by the guard or an operator.")
+    hook_lag_records = GaugeSpec(_HOOK, help="Records not yet committed by the hook's own consumer group.")
+    hook_enabled = GaugeSpec(_SOURCE, help="1 when this host publishes the source's hook events.")
+    resolver_errors_total = CounterSpec(help="Events whose hooks could not be resolved.")
+    retries_total = CounterSpec(_HOOK, help="Further attempts that were scheduled for a hook.")
+    dead_lettered_total = CounterSpec(_LETTER_CLASS, help="Records confirmed in the dead-letter topic.")
+    dead_letter_write_failures_total = CounterSpec(help="Dead letters the broker did not take; each is tried again.")
+    dead_letter_held = GaugeSpec(help="Records that hold their partition until their dead letter is written.")
+    reconciled_total = CounterSpec(help="Dead letters logged and paged by the reconciler. An increase pages.")
+    reconciled_by_type_total = CounterSpec(_SOURCE, _TYPE, help="The same, by the event's source and type.")
+    pages_total = CounterSpec(_PAGER, _RESULT, help="Pages sent.")
+    republished_total = CounterSpec(help="Dead letters put back on their topic.")
+    lag_records = GaugeSpec(_PARTITION, help="Records in the topic behind the committed offset.")
+    oldest_unsettled_seconds = GaugeSpec(help="Age of the oldest record that is read and not settled.")
+    in_flight = GaugeSpec(help="Records being handled.")
+    waiting_retry = GaugeSpec(help="Records waiting for their next attempt.")
+    lanes = GaugeSpec(help="Subjects with work.")
+    paused_partitions = GaugeSpec(help="Partitions whose intake is braked.")
+    gates_closed = GaugeSpec(help="Gates an operator has closed.")
+    gate_parked = GaugeSpec(help="Records parked behind a closed gate.")
+    commits_total = CounterSpec(_RESULT, help="Offset commits.")
+    metadata_errors_total = CounterSpec(help="Commit metadata that could not be decoded, or was refused.")
+    retention_gap_records_total = CounterSpec(help="Records that retention deleted before they were read. Pages.")
+    rebalances_total = CounterSpec(_REBALANCE, help="Partitions that came and went.")
+    loop_lag_seconds = GaugeSpec(help="How late the event loop ran its last timer.")
+    ready = GaugeSpec(help="1 while /readyz says so.")
+    build_info = GaugeSpec(_VERSION, help="Always 1; the version is the label.")
+
+    def __init__(self, *, domain: str, registry: CollectorRegistry | None = None) -> None:
+        self.domain = clean_value(domain)
+        self.registry = registry if registry is not None else CollectorRegistry()
+        self._bounds: dict[Label, Bound] = {label: Bound(label) for spec in SPECS for label in spec.labels}
+        self._families = {spec.attribute: self._build(spec) for spec in SPECS}
+        self.__dict__.update(self._families)
+        self.declare(version=[_version()])
+        self.build_info.set(1, version=_version())
+
+    def declare(self, **values: Iterable[str]) -> None:
+        """Make values of open labels known, as `declare(hook=["ci"], source=["submitqueue"])`.
+
+        They are kept whatever events bring, and families all of whose values are known now start at 0. May be called
+        again as wiring learns more; an unknown or closed label raises TypeError.
+        """
+        open_bounds = {label.name: bound for label, bound in self._bounds.items() if not label.closed}
+        for name, known in values.items():
+            if name not in open_bounds:
+                raise TypeError(f"{name!r} is not an open label; those are {sorted(open_bounds)}")
+            open_bounds[name].declare(known)
+        for spec in SPECS:
+            self._start_at_zero(spec)
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the body and content type of a scrape, OpenMetrics when `accept` asks for it. Never raises."""
+        return expose(self.registry, [family.metric for family in self._families.values()], accept)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Return one sample by its full name without the prefix, such as "records_total"; None when there is none."""
+        return self.registry.get_sample_value(f"hookline_{name}", {"domain": self.domain, **labels})
+
+    def _build(self, spec: Spec[Any]) -> Family[Any]:
+        bounds = {label.name: self._bounds[label] for label in spec.labels}
+        family: Family[Any] = spec.build(domain=self.domain, bounds=bounds, registry=self.registry)
+        return family
+
+    def _start_at_zero(self, spec: Spec[Any]) -> None:
+        names = [label.name for label in spec.labels]
+        every = list(product(*(self._bounds[label].known() for label in spec.labels)))
+        if len(every) > _MAX_INITIAL:
+            return
+        for values in every:
+            self._families[spec.attribute].labels(**dict(zip(names, values, strict=True)))
+
+
+SPECS: Final[tuple[Spec[Any], ...]] = tuple(spec for spec in vars(Metrics).values() if isinstance(spec, Spec))
+"""The table, line by line in its own order."""
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("hookline")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
