@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hookline.kafka import ClientConfig, KafkaClientError, TopicAdmin
 from hookline.service._hooks import build_hooks
 from hookline.service._problems import Problem, SettingsError
 
@@ -17,11 +18,15 @@ if TYPE_CHECKING:
 def check_settings(settings: Settings) -> list[Problem]:
     """List what is wrong with settings that could be read.
 
-    Imports the application and makes every hook, reads the secrets of pagers, and makes the options of the Kafka clients; it
-    enters no hook, opens no port and talks to nobody. Empty when all is well.
+    Imports the application and makes every hook, reads the secrets of pagers, and lets librdkafka judge the options of its
+    clients; it enters no hook, opens no port and talks to nobody. Empty when all is well.
     """
     pagers = (partial(settings.pager_secrets, index) for index in range(len(settings.pagers)))
-    attempts: tuple[Callable[[], object], ...] = (settings.client_config, partial(build_hooks, settings), *pagers)
+    attempts: tuple[Callable[[], object], ...] = (
+        partial(_make_clients, settings),
+        partial(build_hooks, settings),
+        *pagers,
+    )
     return [problem for attempt in attempts for problem in _problems_of(attempt)]
 
 
@@ -31,3 +36,25 @@ def _problems_of(attempt: Callable[[], object]) -> tuple[Problem, ...]:
     except SettingsError as error:
         return error.problems
     return ()
+
+
+def _make_clients(settings: Settings) -> None:
+    """Make a client of each table's options, one that knows no broker. Raises `SettingsError`."""
+    settings.client_config()
+    tables = settings.with_bootstrap("").kafka.tables()
+    for table in ("common", "consumer", "producer", "admin"):
+        _make_client(settings, table, tables["common"] | tables[table])
+
+
+class _Silent:
+    def log(self, level: int, msg: str, *args: object) -> None:
+        """Say nothing: a client without a broker complains of just that."""
+
+
+def _make_client(settings: Settings, table: str, options: dict[str, str]) -> None:
+    try:
+        with TopicAdmin(ClientConfig(common=options, log=_Silent())):
+            return
+    except KafkaClientError as error:
+        where = settings.origin("kafka", table)
+        raise SettingsError([Problem(f"kafka.{table}: {error}", where, "see librdkafka's CONFIGURATION.md")]) from error

@@ -102,10 +102,8 @@ def test_every_example_loads(tmp_path: Path, text: str) -> None:
 
 def test_the_variables_of_the_page_work() -> None:
     """Each variable that the page shows is read into the key beside it."""
-    rows = [
-        row
-        for row in _rows(PAGE.split("## Where values come from")[1].split("**Secrets.**")[0].replace("   |", "|"), 3)
-    ]
+    section = PAGE.split("## Where values come from")[1].split("**Secrets.**")[0].replace("   |", "|")
+    rows = _rows(section, 3)
     settings = load_settings(None, {"HOOKLINE_DOMAIN": "d"} | {variable: value for _, variable, value in rows})
     assert len(rows) == 4
     assert {key: settings.origin(*key.split(".")) for key, _, _ in rows} == {key: variable for key, variable, _ in rows}

@@ -224,3 +224,18 @@ def test_the_oauth_callable_is_on_every_client(tmp_path: Path) -> None:
     """Consumer, producer and admin clients all get it."""
     config = load(tmp_path, f'[kafka]\noauth = "wiring:factory"\n{KAFKA}').client_config()
     assert all("oauth_cb" in options for options in (config.consumer("g"), config.producer(), config.admin()))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('"sesion.timeout.ms" = 6000\n', "sesion.timeout.ms"),
+        ('"security.protocol" = "sasl"\n', "security.protocol"),
+        ('[kafka.consumer]\n"fetch.wait.max.ms" = "soon"\n', "fetch.wait.max.ms"),
+        ('[kafka.producer]\n"linger" = 5\n', "linger"),
+    ],
+)
+def test_check_names_a_client_option_that_is_none(tmp_path: Path, text: str, named: str) -> None:
+    """An option that librdkafka does not know, or whose value it refuses, is found without a broker, and told once."""
+    (problem,) = check_settings(load(tmp_path, KAFKA + text))
+    assert f'"{named}"' in problem.what
