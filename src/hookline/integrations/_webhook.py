@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from hookline.contract import Event
 
+MAX_PORT = 65_535
+
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e\xa0-\xff](?:[\t\x20-\x7e\xa0-\xff]*[\x21-\x7e\xa0-\xff])?")
 _OWNED_HEADER = re.compile(
@@ -86,10 +89,10 @@ class WebhookOptions(BaseModel):
             url = httpx2.URL(text)
         except httpx2.InvalidURL:
             raise ValueError("this is no URL") from None
-        if url.scheme not in {"http", "https"} or not url.host:
+        if url.scheme not in {"http", "https"} or not _HOST.fullmatch(url.raw_host.decode("ascii")):
             raise ValueError("expected a URL such as https://example.com/hooks")
-        if url.port == 0:
-            raise ValueError("port 0 cannot be called")
+        if url.port is not None and not 1 <= url.port <= MAX_PORT:
+            raise ValueError(f"a port is 1 to {MAX_PORT}")
         return text
 
     @field_validator("secret")

@@ -9,7 +9,7 @@ from hookline.integrations import AddressRefusedError
 from hookline.integrations._addresses import Resolver, refusal
 
 NEVER = [
-    "0.0.0.0",
+    "0.0.0.0",  # noqa: S104 - refused here, not bound
     "0.1.2.3",
     "100.100.100.200",
     "168.63.129.16",
@@ -111,7 +111,8 @@ class Answers:
         self.answers = list(answers)
         self.asked = 0
 
-    async def __call__(self, host: str, port: int) -> list[str]:
+    async def __call__(self, _host: str, _port: int) -> list[str]:
+        """Give the next answer, whatever the name."""
         answer = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         if isinstance(answer, OSError):
