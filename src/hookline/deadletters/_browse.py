@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from hookline.deadletters._execute import Sender
     from hookline.deadletters._plan import PlannedLetter
     from hookline.kafka import Record
+    from hookline.telemetry import Metrics
 
 _SKEW_MS = 600_000
 _log = get_logger(__name__)
 
 
 class ReadTopic(Protocol):
-    """Reads a topic once, from ``since_ms`` (record time; None: from the start) up to the end offsets of the moment it began."""
+    """Reads a topic once, from ``since_ms`` (record time; None: from the start) up to where it ended when reading began.
+
+    `hookline.kafka.TopicReader.stream` is one.
+    """
 
     def __call__(self, topic: str, since_ms: int | None) -> AsyncGenerator[Record, None]:
         """Return the records, each partition in order."""
@@ -50,6 +54,7 @@ class DeadLetters:
         hook_topics: Collection[str],
         redact: Callable[[str], str] = str,
         max_redrives: int = 20,
+        metrics: Metrics | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._read = read
@@ -57,6 +62,7 @@ class DeadLetters:
         self._hook_topics = frozenset(hook_topics) - {dead_letter_topic}
         self._redact = redact
         self._max_redrives = max_redrives
+        self._metrics = metrics
         self._clock = clock or Clock()
 
     async def list_rows(self, chosen: Filter | None = None) -> list[Row]:
@@ -113,14 +119,14 @@ class DeadLetters:
         execution = Execution(plan, sender, mandate, stopping or asyncio.Event())
         results = await execution.run([planned for planned in plan.letters if planned.stored.id not in sent_before])
         report = Report(plan.operation, tuple(_result(planned, results, sent_before) for planned in plan.letters))
-        _log.info(
-            "republished",
-            operation=plan.operation,
-            operator=operator,
-            reason=mandate.reason,
-            **{str(k): n for k, n in report.counts.items()},
-        )
+        self._note(report, mandate)
         return report
+
+    def _note(self, report: Report, mandate: Mandate) -> None:
+        counts = {str(fate): count for fate, count in report.counts.items()}
+        if self._metrics is not None:
+            self._metrics.republished_total.inc(report.counts[Fate.CONFIRMED])
+        _log.info("republished", operation=report.operation, operator=mandate.operator, reason=mandate.reason, **counts)
 
     async def _look(self, chosen: Filter) -> tuple[list[StoredLetter], RepublishedIndex]:
         """Read the chosen letters, oldest first, and what is known to be republished of them."""

@@ -67,6 +67,7 @@ class Paging:
         self._book = book
         self._writer = writer
         self._metrics = metrics
+        metrics.declare(pager=self._names)
         self._clock = clock
         self._standing: dict[tuple[str, str, str | None], tuple[Page, float]] = {}
         self.accepted_pages = 0
@@ -128,7 +129,7 @@ class Paging:
         results = await asyncio.gather(*(line.pager.page(page) for line in lines), return_exceptions=True)
         failed = []
         for line, error in zip(lines, results, strict=True):
-            self._metrics.pages_total.labels(pager=line.pager.name, result="failed" if error else "accepted").inc()
+            self._metrics.pages_total.inc(pager=line.pager.name, result="ok" if error is None else "error")
             if error is None:
                 line.answered()
                 continue

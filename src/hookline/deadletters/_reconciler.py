@@ -141,6 +141,7 @@ class Reconciler:
     def _take_in(self, stored: StoredLetter) -> Ticket:
         self._log_letter(stored)
         self._metrics.reconciled_total.inc()
+        self._metrics.reconciled_by_type_total.inc(source=stored.sighting.key.source, type=stored.sighting.key.type)
         self._reconciled += 1
         return self._paging.count(stored.sighting)
 
