@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _POLL_SECONDS: Final = 0.25
 _BATCH: Final = 500
+_EMBEDDED_CLUSTER: Final = "mockCluster"
 _GROUP_PREFIX: Final = "hookline-reader"
 _END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - a public code whose name begins with _
 
@@ -121,6 +122,7 @@ class _Reading:
         self._faults: dict[bool, Fault] = {}
         self._consumer: Consumer | None = None
         self._ends: dict[int, int] = {}
+        self._since_ms: int | None = None
 
     def open(self) -> None:
         group = f"{_GROUP_PREFIX}-{uuid.uuid4().hex}"
@@ -145,7 +147,9 @@ class _Reading:
     def begin(self, since_ms: int | None, start: Mapping[int, int] | None) -> None:
         bounds = self.bounds()
         starts = {number: low for number, (low, _) in bounds.items()}
-        if since_ms is not None:
+        if since_ms is not None and self._is_embedded():
+            self._since_ms = since_ms
+        elif since_ms is not None:
             starts = self._offsets_since(since_ms, bounds)
         if start is not None:
             starts = {number: max(start[number], low) for number, low in starts.items() if number in start}
@@ -187,7 +191,10 @@ class _Reading:
             return None
         if record.offset >= end - 1:
             self._finish(record.partition)
-        return record if record.offset < end else None
+        return record if record.offset < end and not self._is_too_old(record) else None
+
+    def _is_too_old(self, record: Record) -> bool:
+        return self._since_ms is not None and record.timestamp_ms is not None and record.timestamp_ms < self._since_ms
 
     def _take_error(self, error: KafkaError, partition: int | None) -> None:
         fault = Fault.of(error)
@@ -225,6 +232,13 @@ class _Reading:
         except KafkaException as error:
             raise self._failed(error, f"looking for the end of topic {self._topic}") from error
         return low, high
+
+    def _is_embedded(self) -> bool:
+        # The embedded broker answers every question for a time with "the end", so there it is told record by record.
+        try:
+            return self._own_consumer().cluster_id(self._timeout_seconds).startswith(_EMBEDDED_CLUSTER)
+        except KafkaException as error:
+            raise self._failed(error, f"looking for a time in topic {self._topic}") from error
 
     def _offsets_since(self, since_ms: int, bounds: Bounds) -> dict[int, int]:
         asked = [TopicPartition(self._topic, number, since_ms) for number in bounds]
