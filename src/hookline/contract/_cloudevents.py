@@ -21,7 +21,7 @@ __all__ = ["attribute_text", "build_cloudevent", "read_cloudevent", "structured_
 
 Data: TypeAlias = "dict[str, Any] | str | bytes"
 
-_RESERVED: Final = frozenset({"specversion", "id", "source", "type", "subject", "time", "data", "data_base64"})
+_RESERVED: Final = frozenset({"specversion", "id", "source", "type", "subject", "time", VERSION_ATTRIBUTE})
 
 
 def build_cloudevent(event: Event) -> CloudEvent:

@@ -30,7 +30,9 @@ Mode = Literal["binary", "structured-json"]
 _PROTOBUF: Final = b"application/protobuf"
 _STRUCTURED_JSON: Final = b"application/cloudevents+json; charset=UTF-8"
 _MANDATORY: Final = ("ce_specversion", "ce_id", "ce_source", "ce_type")
-_REGISTRY_PREFIX: Final = b"\x00\x00"
+_HOOK_EVENTS: Final = media_types.HOOK_EVENT
+_REGISTRY_MAGIC: Final = b"\x00"
+_REGISTRY_PREFIX_BYTES: Final = 5
 
 
 class EncodedRecord(NamedTuple):
@@ -100,7 +102,7 @@ def decode_record(key: bytes | None, value: bytes | None, headers: Headers) -> E
 
 def _read_labelled(key: bytes | None, value: bytes | None, headers: Headers, content_type: str) -> Event:
     found, media = dict(headers), media_types.media_of(content_type)
-    if media in media_types.HOOK_EVENT:
+    if media in _HOOK_EVENTS:
         return _accept(_parse_message(_present(value)), key, found, headers)
     if media == media_types.HOOK_EVENT_JSON:
         return _accept(_parse_protojson(load_json(_present(value))), key, found, headers)
@@ -115,7 +117,10 @@ def _read_labelled(key: bytes | None, value: bytes | None, headers: Headers, con
             return _read_binary(key, value, found, content_type)
         if media == media_types.JSON:
             return _accept(_parse_protojson(load_json(_present(value))), key, found, headers)
-    raise MalformedRecordError("unsupported_content_type", "the content-type is none that hook topics carry")
+    raise MalformedRecordError(
+        "unsupported_content_type",
+        "no reading for this content-type without all of the ce_ headers that CloudEvents requires",
+    )
 
 
 def _read_unlabelled(key: bytes | None, value: bytes | None, headers: Headers) -> Event:
@@ -156,7 +161,7 @@ def _parse_message(value: bytes) -> HookEvent:
     try:
         return HookEvent.FromString(value)
     except DecodeError as error:
-        framed = value.startswith(_REGISTRY_PREFIX)
+        framed = value.startswith(_REGISTRY_MAGIC) and len(value) > _REGISTRY_PREFIX_BYTES
         hint = "; it begins like schema-registry framing, which hook topics do not use" if framed else ""
         raise MalformedRecordError("decode_error", f"is no HookEvent in protobuf{hint}") from error
 
@@ -238,10 +243,11 @@ def _attribute_text(name: str, value: bytes) -> str:
 
 def _read_structured(key: bytes | None, parsed: tuple[dict[str, str], object]) -> Event:
     texts, data = parsed
-    if isinstance(data, bytes) and media_types.media_of(texts.get("datacontenttype", "")) in media_types.HOOK_EVENT:
-        envelope = {f"ce_{name}": text.encode("utf-8", "surrogatepass") for name, text in texts.items()}
-        return _accept(_parse_message(_present(data)), key, envelope, tuple(envelope.items()))
-    return event_of_foreign(read_foreign(texts, data), _subject_of(key))
+    if not isinstance(data, bytes) or media_types.media_of(texts.get("datacontenttype", "")) not in _HOOK_EVENTS:
+        return event_of_foreign(read_foreign(texts, data), _subject_of(key))
+    read_foreign(texts, None)
+    envelope = {f"ce_{name}": text.encode() for name, text in texts.items() if name != "datacontenttype"}
+    return _accept(_parse_message(_present(data)), key, envelope, tuple(envelope.items()))
 
 
 def _subject_of(key: bytes | None) -> str:

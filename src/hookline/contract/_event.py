@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hookline.contract._cloudevents import build_cloudevent, read_cloudevent
+from hookline.contract._foreign import VERSION_ATTRIBUTE
 from hookline.contract._headers import Headers, is_attribute_name, read_text
 from hookline.contract._ids import mint_unversioned_id, mint_versioned_id
 from hookline.contract._payload import freeze, read_struct
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CORE_HEADERS", "Event", "event_of_foreign", "event_of_message", "now_ms"]
 
-CORE_HEADERS = frozenset({"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_time", "ce_subject"})
+CORE_HEADERS: Final = frozenset({"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_time", "ce_subject"})
+_NO_ATTRIBUTES: Final = CORE_HEADERS | {f"ce_{VERSION_ATTRIBUTE}"}
 
 _set = object.__setattr__
 
@@ -247,5 +249,5 @@ def _read_attributes(headers: Headers) -> Mapping[str, str]:
     return ReadOnlyDict(
         (name[3:], read_text(value))
         for name, value in headers
-        if name.startswith("ce_") and name not in CORE_HEADERS and value is not None and is_attribute_name(name[3:])
+        if name.startswith("ce_") and name not in _NO_ATTRIBUTES and value is not None and is_attribute_name(name[3:])
     )

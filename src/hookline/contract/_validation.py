@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hookline.contract._errors import InvalidEventError
-from hookline.contract._foreign import MAX_INTEGER
+from hookline.contract._foreign import MAX_INTEGER, VERSION_ATTRIBUTE
 from hookline.contract._headers import is_attribute_name
 from hookline.contract._payload import check_publishable
 from hookline.contract._times import is_representable
@@ -32,7 +32,7 @@ _URI_REFERENCE: Final = re.compile(
     rf"(?:[A-Za-z][A-Za-z0-9+.\-]*:(?:{_ROOTED}|{_PCHAR}+{_SEGMENTS})?|(?:{_ROOTED}|{_RELATIVE})?){_TAIL}"
 )
 _NO_TEXT: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_FIELDS: Final = frozenset({"specversion", "id", "source", "type", "subject", "time"})
+_FIELDS: Final = frozenset({"specversion", "id", "source", "type", "subject", "time", VERSION_ATTRIBUTE})
 _SLASHES_OF_A_VERSIONED_ID: Final = 3
 
 
