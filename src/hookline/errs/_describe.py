@@ -67,7 +67,7 @@ def describe(
         hook=cut(clean(hook), _MAX_NAME_BYTES),
         verdict=verdict.value,
         exception=dotted(trail.leaves[0]),
-        message=_message(trail.leaves, redactor),
+        message=_message(trail, redactor),
         attempts=attempts,
         elapsed_seconds=elapsed_seconds,
         code=_first_code(seen or [error]),
@@ -87,11 +87,15 @@ def retry_after_seconds(error: BaseException) -> float | None:
 class _Trail:
     above: list[BaseException] = field(default_factory=list)
     leaves: list[BaseException] = field(default_factory=list)
+    more: bool = False
 
 
 def _trail(error: BaseException) -> _Trail:
     trail = _Trail()
-    for found in islice(chains(error), _MAX_CHAINS):
+    for count, found in enumerate(chains(error)):
+        if count >= _MAX_CHAINS:
+            trail.more = True
+            break
         seen = shown(found)
         if seen and not is_group(found[-1]):
             trail.leaves.append(seen.pop())
@@ -102,11 +106,13 @@ def _trail(error: BaseException) -> _Trail:
     return trail
 
 
-def _message(leaves: Sequence[BaseException], redactor: Redactor) -> str:
+def _message(trail: _Trail, redactor: Redactor) -> str:
+    leaves = trail.leaves
     if len(leaves) == 1:
         return text_of(leaves[0], max_bytes=MAX_MESSAGE_BYTES, redact=redactor.redact)
     listed = "; ".join(_listed(leaves, redactor, _MAX_MEMBER_BYTES))
-    return cut(f"{len(leaves)} errors: {listed}", MAX_MESSAGE_BYTES)
+    count = f"{len(leaves)} errors or more" if trail.more else f"{len(leaves)} errors"
+    return cut(f"{count}: {listed}", MAX_MESSAGE_BYTES)
 
 
 def _causes(trail: _Trail, redactor: Redactor) -> tuple[str, ...]:

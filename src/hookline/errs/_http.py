@@ -9,7 +9,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from hookline.errs._names import named
+from hookline.errs._names import lookup, names
 from hookline.errs._sockets import connection_classifier
 from hookline.errs._text import clean, cut
 from hookline.errs._verdict import Verdict
@@ -28,31 +28,28 @@ DEFAULT_RETRY_STATUSES: Final[frozenset[int]] = frozenset(
 KNATIVE_RETRY_STATUSES: Final[frozenset[int]] = frozenset({404, 408, 409, 429, *range(500, 600)})
 """What Knative's data plane retries: also 404, 409, 501 and 505 (knative/specs, data-plane.md)."""
 
-# Each family is (modules, classes): a class of that name anywhere in the MRO, defined in one of those packages.
-_AWAY: Final = (
-    (("httpx", "httpx2"), frozenset({"NetworkError", "TimeoutException", "RemoteProtocolError", "ProxyError"})),
-    (
-        ("httpcore", "httpcore2"),
-        frozenset({"NetworkError", "TimeoutException", "RemoteProtocolError", "ProxyError"}),
-    ),
-    (
-        ("requests",),
-        frozenset({"ConnectionError", "Timeout", "ChunkedEncodingError", "ProxyError", "SSLError"}),
-    ),
-    (
-        ("urllib3",),
-        frozenset({"TimeoutError", "ProtocolError", "MaxRetryError", "NewConnectionError", "ProxyError", "SSLError"}),
-    ),
-    (("aiohttp",), frozenset({"ClientConnectionError", "ServerTimeoutError", "ClientPayloadError"})),
-    (("http",), frozenset({"IncompleteRead", "BadStatusLine", "RemoteDisconnected"})),
+_AWAY: Final = Verdict.INFRA_DEPENDENCY_RETRYABLE
+_REFUSED: Final = Verdict.INFRA_DEPENDENCY
+_MISUSED: Final = Verdict.UNKNOWN
+_CLASSES: Final = (
+    ("httpx httpx2 httpcore httpcore2", "NetworkError TimeoutException RemoteProtocolError ProxyError", _AWAY),
+    ("httpx httpx2 httpcore httpcore2", "TooManyRedirects DecodingError", _REFUSED),
+    ("requests", "ConnectionError Timeout ChunkedEncodingError", _AWAY),
+    ("requests", "TooManyRedirects ContentDecodingError", _REFUSED),
+    ("urllib3", "TimeoutError ProtocolError MaxRetryError NewConnectionError ProxyError SSLError", _AWAY),
+    ("urllib3", "DecodeError", _REFUSED),
+    ("aiohttp", "ClientConnectionError ClientPayloadError", _AWAY),
+    ("aiohttp requests", "InvalidURL InvalidProxyURL", _MISUSED),
+    ("http", "IncompleteRead BadStatusLine RemoteDisconnected", _AWAY),
 )
-_REFUSED: Final = (
-    (("httpx", "httpx2", "requests", "aiohttp"), frozenset({"TooManyRedirects"})),
-    (("httpx", "httpx2"), frozenset({"DecodingError"})),
-    (("requests",), frozenset({"ContentDecodingError"})),
-    (("urllib3",), frozenset({"DecodeError"})),
-)
-_LOCAL: Final = ((("aiohttp",), frozenset({"InvalidURL"})), (("requests",), frozenset({"InvalidProxyURL"})))
+# The first class in an error's MRO that is found here decides, so a subclass may differ from its base.
+_CLIENTS: Final[dict[tuple[str, str], Verdict]] = {
+    (package, name): verdict
+    for packages, classes, verdict in _CLASSES
+    for package in packages.split()
+    for name in classes.split()
+}
+_STATUS_PATHS: Final = (("response", "status_code"), ("response", "status"), ("status_code",), ("status",))
 
 
 class HttpStatusError(Exception):
@@ -84,7 +81,7 @@ def http_classifier(*, retry_statuses: Collection[int] = DEFAULT_RETRY_STATUSES)
         status = http_status(error)
         if status is None:
             return _transport_verdict(error)
-        return Verdict.INFRA_DEPENDENCY_RETRYABLE if status in statuses else Verdict.INFRA_DEPENDENCY
+        return _AWAY if status in statuses else _REFUSED
 
     return classify_http
 
@@ -93,18 +90,13 @@ def http_status(error: BaseException) -> int | None:
     """Return the HTTP status that `error` itself carries; a success is no failure's status."""
     if isinstance(error, HttpStatusError):
         return error.status
-    paths = _URLLIB_PATHS if named(error, ("urllib",), {"HTTPError"}) else _STATUS_PATHS
-    found = (peek(error, *path) for path in paths)
+    found = (peek(error, *path) for path in _STATUS_PATHS)
     return next((status for status in found if _is_failure_status(status)), None)
-
-
-_STATUS_PATHS: Final = (("response", "status_code"), ("response", "status"), ("status_code",), ("status",))
-_URLLIB_PATHS: Final = (("code",),)
 
 
 def lost_connection(error: BaseException) -> bool:
     """Tell whether an HTTP client raised `error` because it got no answer."""
-    return _transport_verdict(error) is Verdict.INFRA_DEPENDENCY_RETRYABLE
+    return _transport_verdict(error) is _AWAY
 
 
 def _is_failure_status(value: object) -> bool:
@@ -112,20 +104,17 @@ def _is_failure_status(value: object) -> bool:
 
 
 def _transport_verdict(error: BaseException) -> Verdict:
-    if any(named(error, *family) for family in _LOCAL):
-        return Verdict.UNKNOWN
-    if any(named(error, *family) for family in _AWAY):
-        return Verdict.INFRA_DEPENDENCY_RETRYABLE
-    if any(named(error, *family) for family in _REFUSED):
-        return Verdict.INFRA_DEPENDENCY
-    return _url_verdict(error)
+    known = lookup(error, _CLIENTS)
+    return known if known is not None else _url_verdict(error)
 
 
 def _url_verdict(error: BaseException) -> Verdict:
     # urllib keeps the socket's error as a field, not as the cause, so it is part of this node.
-    reason = peek(error, "reason") if named(error, ("urllib",), {"URLError"}) else None
+    if not isinstance(error, OSError) or ("urllib", "URLError") not in names(error):
+        return Verdict.UNKNOWN
+    reason = peek(error, "reason")
     if isinstance(reason, TimeoutError):
-        return Verdict.INFRA_DEPENDENCY_RETRYABLE
+        return _AWAY
     return connection_classifier(reason) if isinstance(reason, BaseException) else Verdict.UNKNOWN
 
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hookline.errs._walk import peek
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator, Mapping
+
+T = TypeVar("T")
+
+# Read past a metaclass that overrides them.
+_mro_of: Final[Any] = type.__dict__["__mro__"].__get__
+_name_of: Final[Any] = type.__dict__["__name__"].__get__
+_module_of: Final[Any] = type.__dict__["__module__"].__get__
 
 
-def named(error: BaseException, packages: Collection[str], classes: Collection[str]) -> bool:
-    """Tell whether the MRO of `error` has a class of one of these names from one of these top-level packages."""
-    return any(kind.__name__ in classes and _package(kind) in packages for kind in type(error).__mro__)
+def names(error: BaseException) -> Iterator[tuple[str, str]]:
+    """Yield (top-level package, class name) of every class in the MRO of `error` that is no builtin."""
+    for kind in _mro_of(type(error)):
+        module = _module_of(kind)
+        if module != "builtins" and isinstance(module, str):
+            yield module.partition(".")[0], _name_of(kind)
 
 
-def from_package(error: BaseException, packages: Collection[str]) -> bool:
-    """Tell whether any class in the MRO of `error` comes from one of these top-level packages."""
-    return any(_package(kind) in packages for kind in type(error).__mro__)
+def lookup(error: BaseException, table: Mapping[tuple[str, str], T]) -> T | None:
+    """Return what `table` says of the first class in the MRO of `error` that it knows."""
+    return next((table[name] for name in names(error) if name in table), None)
 
 
-def _package(kind: type) -> str:
-    module = peek(kind, "__module__")
-    return module.partition(".")[0] if isinstance(module, str) else ""
+def packages(error: BaseException) -> set[str]:
+    """Return the top-level packages that the classes of `error` come from."""
+    return {package for package, _ in names(error)}

@@ -58,5 +58,5 @@ RULES: Final[tuple[re.Pattern[str], ...]] = (
     # Text that repeats its input: pydantic's, PostgreSQL's
     re.compile(r"input_value=(?P<secret>[^\r\n]{1,400}?)(?=, input_type=)"),
     re.compile(r"\bKey \([^()\r\n]{1,400}\)=\((?P<secret>[^\r\n]+?)\)(?=\W|\Z)"),
-    re.compile(r"\bFailing row contains \((?P<secret>[^\r\n]+)\)"),
+    re.compile(r"\bFailing row contains \((?P<secret>[^\r\n]+)"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hookline.errs._names import from_package, named
+from hookline.errs._names import lookup, packages
 from hookline.errs._verdict import Verdict
 from hookline.errs._walk import peek
 
@@ -24,7 +24,14 @@ _DRIVERS: Final = frozenset(
         "pyodbc",
     }
 )
-_AWAY: Final = frozenset({"OperationalError", "InterfaceError", "PoolTimeout"})
+_NAMES: Final[dict[tuple[str, str], Verdict]] = {
+    **{(driver, "OperationalError"): Verdict.INFRA_DEPENDENCY_RETRYABLE for driver in _DRIVERS},
+    **{(driver, "InterfaceError"): Verdict.INFRA_DEPENDENCY_RETRYABLE for driver in _DRIVERS},
+    **{(driver, "DatabaseError"): Verdict.INFRA_DEPENDENCY for driver in _DRIVERS},
+    ("asyncpg", "PostgresError"): Verdict.INFRA_DEPENDENCY,
+    ("psycopg_pool", "PoolTimeout"): Verdict.INFRA_DEPENDENCY_RETRYABLE,
+    ("sqlalchemy", "TimeoutError"): Verdict.INFRA_DEPENDENCY_RETRYABLE,
+}
 
 # Longest prefix first. Sources: PostgreSQL manual, appendix A; a read-only transaction is what a failover looks like.
 _SQLSTATES: Final = (
@@ -68,7 +75,7 @@ def sql_classifier(error: BaseException) -> Verdict:
     code = peek(error, "sqlite_errorcode")
     if isinstance(code, int):
         return _SQLITE.get(code & _PRIMARY, Verdict.INFRA_DEPENDENCY)
-    return _driver_verdict(error)
+    return lookup(error, _NAMES) or Verdict.UNKNOWN
 
 
 def sqlstate(error: BaseException) -> str | None:
@@ -79,11 +86,4 @@ def sqlstate(error: BaseException) -> str | None:
 
 def is_sql(error: BaseException) -> bool:
     """Tell whether a database driver raised `error`."""
-    return sqlstate(error) is not None or from_package(error, _DRIVERS | {"sqlite3"})
-
-
-def _driver_verdict(error: BaseException) -> Verdict:
-    if named(error, _DRIVERS, _AWAY) or named(error, {"sqlalchemy"}, {"TimeoutError"}):
-        return Verdict.INFRA_DEPENDENCY_RETRYABLE
-    refused = named(error, _DRIVERS, {"DatabaseError", "PostgresError"})
-    return Verdict.INFRA_DEPENDENCY if refused else Verdict.UNKNOWN
+    return sqlstate(error) is not None or not packages(error).isdisjoint(_DRIVERS | {"sqlite3"})
