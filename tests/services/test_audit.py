@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 
 from hookline.contract import event_from_json
+from hookline.errs import Verdict, classify
 from hookline.integrations import Audit, AuditFileError, AuditFileLockedError, AuditOptions
 from tests.unit.integrations.events import failed_batch
 from tests.unit.integrations.logs import lines_of as logged
@@ -62,6 +63,14 @@ def last_round_before_kill(process: subprocess.Popen[str], output: IO[str]) -> i
 def stopped(process: subprocess.Popen[str]) -> int:
     process.kill()
     return process.wait()
+
+
+async def outage_of(audit: Audit, number: int = 778) -> BaseException | None:
+    """Return what kept the event from being written; it must count as an outage, not as a bad event."""
+    [failure] = await asyncio.gather(audit.handle(failed_batch(number)), return_exceptions=True)
+    assert failure is not None
+    assert classify(failure) is Verdict.INFRA_DEPENDENCY_RETRYABLE
+    return failure.__cause__
 
 
 def audit_of(path: Path) -> Audit:
@@ -218,8 +227,7 @@ async def test_a_full_disk_fails_the_batch_and_leaves_the_file_whole(
     async with audit_of(path) as audit:
         await audit.handle(failed_batch(1))
         monkeypatch.setattr(os, "write", full)
-        with pytest.raises(OSError, match="No space"):
-            await audit.handle(failed_batch(2))
+        assert isinstance(await outage_of(audit, 2), OSError)
         monkeypatch.setattr(os, "write", real)
         assert [line["subject"] for line in lines_of(path)] == ["batch-1"]
         await audit.handle(failed_batch(3))
@@ -242,8 +250,7 @@ async def test_a_failed_sync_is_no_success_later(tmp_path: Path, monkeypatch: py
 
     async with audit_of(path) as audit:
         monkeypatch.setattr(os, "fsync", fails)
-        with pytest.raises(OSError, match="Input/output"):
-            await audit.handle(failed_batch())
+        assert isinstance(await outage_of(audit), OSError)
         assert path.read_bytes() == b""
         monkeypatch.setattr(os, "fsync", counts)
         await audit.handle(failed_batch())
@@ -260,6 +267,24 @@ async def test_a_file_moved_away_is_begun_anew(tmp_path: Path) -> None:
         await audit.handle(failed_batch(2))
     assert [line["subject"] for line in lines_of(old)] == ["batch-1"]
     assert [line["subject"] for line in lines_of(path)] == ["batch-2"]
+
+
+async def test_a_rotation_that_goes_wrong_is_an_outage(tmp_path: Path) -> None:
+    """P9: when the path is taken by something else, or is gone, events wait and are written once it is free again."""
+    path = tmp_path / "logs" / "audit.jsonl"
+    path.parent.mkdir()
+    async with audit_of(path) as audit:
+        path.rename(tmp_path / "old")
+        path.write_text("not ours\n")
+        assert isinstance(await outage_of(audit), AuditFileError)
+        path.unlink()
+        path.parent.rmdir()
+        assert isinstance(await outage_of(audit), FileNotFoundError)
+        path.parent.mkdir()
+        async with audit_of(path):
+            assert isinstance(await outage_of(audit), AuditFileLockedError)
+        await audit.handle(failed_batch())
+    assert len(lines_of(path)) == 1
 
 
 async def test_entering_again_works(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.contract import Event
+from hookline.errs import Verdict, classify
 from hookline.integrations import Warehouse, WarehouseOptions, WarehouseSchemaError
 from hookline.integrations._sqlite import Row, SqliteTable, row_of
 from tests.unit.integrations.events import failed_batch
@@ -101,7 +102,7 @@ async def test_a_locked_database_fails_the_events_and_recovers(tmp_path: Path) -
             with pytest.raises(sqlite3.OperationalError) as caught:
                 await warehouse.handle(failed_batch())
             other.execute("ROLLBACK")
-        assert caught.value.sqlite_errorname == "SQLITE_BUSY"
+        assert classify(caught.value) is Verdict.INFRA_DEPENDENCY_RETRYABLE
         await warehouse.handle(failed_batch())
     assert len(rows_of(path)) == 1
 

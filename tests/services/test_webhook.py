@@ -13,7 +13,7 @@ import httpx2
 import pytest
 import standardwebhooks
 
-from hookline.errs import HttpStatusError
+from hookline.errs import HttpStatusError, Verdict, classify
 from hookline.integrations import AddressRefusedError, Webhook, WebhookOptions, WebhookSecretError
 from tests.unit.integrations.events import failed_batch
 from tests.unit.integrations.logs import lines_of
@@ -41,6 +41,12 @@ async def failure_of(url: str, **options: Any) -> HttpStatusError:
     with pytest.raises(HttpStatusError) as caught:
         await deliver(url, **options)
     return caught.value
+
+
+async def error_of(url: str, **options: Any) -> BaseException:
+    [failure] = await asyncio.gather(deliver(url, **options), return_exceptions=True)
+    assert failure is not None
+    return failure
 
 
 async def test_an_event_arrives_as_a_signed_cloudevent() -> None:
@@ -268,6 +274,16 @@ async def test_a_receiver_that_drips_its_head_is_a_timeout() -> None:
     """P10: an answer that comes a byte at a time, each within the read timeout, ends at the limit of the whole."""
     with receiving(drip) as receiver, pytest.raises(httpx2.ReadTimeout):
         await deliver(receiver.url, connect_timeout_seconds=0.1, read_timeout_seconds=0.2)
+
+
+async def test_failures_say_whose_they_are() -> None:
+    """P9: an unreachable or silent receiver is an outage that waits; an address that may not be called is permanent."""
+    with receiving(hang) as receiver:
+        silent = await error_of(receiver.url, read_timeout_seconds=0.05)
+    closed = await error_of(receiver.url)
+    refused = await error_of(receiver.url, allow_private_addresses=False)
+    assert [classify(error) for error in (silent, closed)] == [Verdict.INFRA_DEPENDENCY_RETRYABLE] * 2
+    assert not classify(refused).retryable
 
 
 async def test_a_body_that_hangs_does_not_undo_the_status() -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from hookline.contract import event_to_json
+from hookline.errs import retryable_dependency_error
 from hookline.integrations._audit_file import AuditFile, AuditLine, identity_of
 from hookline.integrations._batches import BatchWriter
-from hookline.integrations._errors import NotOpenError
+from hookline.integrations._errors import AuditFileError, NotOpenError
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -69,11 +70,16 @@ class Audit:
     async def handle(self, event: Event) -> None:
         """Append the event; returns when its line is on disk, at once when it was there already.
 
-        Raises OSError when it could not be written.
+        Raises OSError or AuditFileError when it could not be written, wrapped as a dependency that is away: whatever is wrong
+        with the file, also after a rotation that went wrong, is wrong for every event and the fault of none.
         """
         if self._writer is None:
             raise NotOpenError(self.name)
-        await self._writer.submit(self._line(event))
+        line = self._line(event)
+        try:
+            await self._writer.submit(line)
+        except (OSError, AuditFileError) as error:
+            raise retryable_dependency_error(error) from error
 
     def _line(self, event: Event) -> AuditLine:
         received_at = self._now().astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

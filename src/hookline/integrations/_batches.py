@@ -99,7 +99,14 @@ def _settle(done: asyncio.Future[None], failure: Exception | None) -> None:
     if failure is None:
         done.set_result(None)
         return
-    # One error raised into many tasks would gather all their tracebacks and notes: each gets a copy.
-    own = copy.copy(failure).with_traceback(failure.__traceback__)
+    done.set_exception(_own_copy(failure))
+
+
+def _own_copy(failure: Exception) -> Exception:
+    # One error raised into many tasks would gather all their tracebacks and notes.
+    try:
+        own = copy.copy(failure).with_traceback(failure.__traceback__)
+    except Exception:  # noqa: BLE001 - an error whose constructor wants more than its args cannot be copied
+        return failure
     own.__cause__ = failure.__cause__
-    done.set_exception(own)
+    return own

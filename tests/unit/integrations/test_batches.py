@@ -83,6 +83,24 @@ async def test_a_commit_that_fails_fails_for_everyone_with_an_error_of_their_own
     assert len({id(outcome) for outcome in outcomes}) == 3
 
 
+class StubbornError(Exception):
+    """An error that cannot be copied."""
+
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(reason, reason)
+
+
+async def test_an_error_that_cannot_be_copied_still_arrives() -> None:
+    """P1: whatever the commit raises, nobody waits for ever and nobody is told that it was written."""
+    shelf = Shelf()
+    shelf.committing = StubbornError(reason="no")
+    writer = BatchWriter(shelf, name="shelf")
+    await writer.start()
+    outcomes = await asyncio.gather(*(writer.submit(number) for number in range(3)), return_exceptions=True)
+    await writer.aclose()
+    assert [type(outcome) for outcome in outcomes] == [StubbornError] * 3
+
+
 async def test_a_cancelled_caller_leaves_the_others_alone() -> None:
     """A cancelled submit ends at once; the batch it was in is written and its neighbours are told."""
     shelf = Shelf()
