@@ -27,7 +27,8 @@ Location = tuple[str | int, ...]
 
 PREFIX = "HOOKLINE_"
 DELIMITER = "__"
-NOT_SETTINGS = ("HOOKLINE_CONFIG", "HOOKLINE_TEST_")
+_CONFIG = "HOOKLINE_CONFIG"
+_TEST_PREFIX = "HOOKLINE_TEST_"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 # Kubernetes adds these to every container when a Service is called hookline or hookline-something.
 _SERVICE_LINK = re.compile(
@@ -107,8 +108,9 @@ class EnvironmentSource(Source):
 
 
 def _is_setting(variable: str) -> bool:
-    ours = variable.startswith(PREFIX) and not variable.startswith(NOT_SETTINGS)
-    return ours and _SERVICE_LINK.fullmatch(variable) is None
+    if not variable.startswith(PREFIX) or variable.startswith(_TEST_PREFIX):
+        return False
+    return variable != _CONFIG and _SERVICE_LINK.fullmatch(variable) is None
 
 
 class _UnreadableError(Exception):
@@ -119,17 +121,27 @@ class _UnreadableError(Exception):
 
 def _decoded(model: type[BaseModel], path: tuple[str, ...], text: str) -> Any:
     annotation: Any = model
-    for index, name in enumerate(path):
+    for name in path:
         fields = _fields(annotation)
         if name not in fields:
-            known = (PREFIX + DELIMITER.join((*path[:index], known)).upper() for known in fields)
-            fix = nearest((PREFIX + DELIMITER.join(path[: index + 1])).upper(), known) if fields else _AS_JSON
+            fix = nearest(_variable(path), _variables(model)) if fields else _AS_JSON
             raise _UnreadableError("unknown variable", fix)
         annotation = fields[name].annotation
     return _json(text) if _is_compound(annotation) else text
 
 
 _AS_JSON = "give the table that it belongs to as JSON, in the variable of that table"
+
+
+def _variable(path: tuple[str, ...]) -> str:
+    return (PREFIX + DELIMITER.join(path)).upper()
+
+
+def _variables(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[str]:
+    for name, field in _fields(model).items():
+        yield _variable((*path, name))
+        if isinstance(field.annotation, type):
+            yield from _variables(field.annotation, (*path, name))
 
 
 def _fields(annotation: Any) -> dict[str, FieldInfo]:
