@@ -5,12 +5,13 @@ of a record: fetched -> lane of its subject -> handler -> outcome -> settled -> 
 """
 
 from ._dead_letters import DeadLetterWriter
-from ._delivery import Delivery, Handler, Identity, Observer
+from ._delivery import Delivery, Handler, Identity, Observer, Observers
 from ._engine import Engine
 from ._invoke import Raised, Returned, invoke
+from ._metered import MeteredObserver
 from ._outcome import Done, Duplicate, GiveUp, Outcome, Retry, RetryPolicy, decide
 from ._settings import EngineSettings
-from ._status import EngineStatus
+from ._status import EngineLoad, EngineStatus
 from ._tracker import OffsetTracker
 
 __all__ = [
@@ -19,12 +20,15 @@ __all__ = [
     "Done",
     "Duplicate",
     "Engine",
+    "EngineLoad",
     "EngineSettings",
     "EngineStatus",
     "GiveUp",
     "Handler",
     "Identity",
+    "MeteredObserver",
     "Observer",
+    "Observers",
     "OffsetTracker",
     "Outcome",
     "Raised",

@@ -45,7 +45,9 @@ class DeadLetterWriter:
             try:
                 await self._send(letter, shrink)
             except RecordTooLargeError:
-                _log.warning("dead letter too large, shrinking it", source=str(letter.source), tried=shrink.name.lower())
+                _log.warning(
+                    "dead letter too large, shrinking it", source=str(letter.source), tried=shrink.name.lower()
+                )
             else:
                 return
         await self._send(letter, last)
@@ -84,5 +86,3 @@ def _first_failed_at_ms(delivery: Delivery, now_ms: int) -> int:
 
 def _origin(redrive: Redrive | None) -> Origin | None:
     return redrive.origin if redrive else None
-
-

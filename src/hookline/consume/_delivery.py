@@ -18,11 +18,12 @@ Identity: TypeAlias = tuple[str, str]
 class Delivery:
     """One record on its way through a handler: no ack, no nack.
 
-    `attempt` counts from 1 and grows with every retry. `first_failed_at` is in Unix seconds, None until something
+    `taken_at` is in seconds of the monotonic clock. `attempt` counts from 1 and grows with every retry. `first_failed_at` is in Unix seconds, None until something
     failed. `progress` belongs to the handler, which finds there at the next attempt what it left at the last one.
     """
 
     record: Record
+    taken_at: float = 0.0
     attempt: int = 1
     first_failed_at: float | None = None
     progress: object | None = None
@@ -57,3 +58,20 @@ class Observer(Protocol):
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Tell how an attempt ended; a dead letter is told after its confirmation."""
         ...
+
+
+class Observers:
+    """Several observers as one; none is one too."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def started(self, delivery: Delivery) -> None:
+        """Tell all."""
+        for observer in self._observers:
+            observer.started(delivery)
+
+    def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
+        """Tell all."""
+        for observer in self._observers:
+            observer.ended(delivery, outcome, error)

@@ -16,13 +16,13 @@ from ._dead_letters import DeadLetterWriter, dead_letter_of
 from ._invoke import Returned, invoke
 from ._outcome import Done, Duplicate, GiveUp, Outcome, Retry, RetryPolicy
 from ._poller import Poller
-from ._status import EngineStatus
+from ._status import EngineLoad, EngineStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hookline.contract import DeadLetter
-    from hookline.kafka import GroupConsumer, GroupListener, Position, Problem, Record
+    from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, Record
 
     from ._delivery import Delivery, Handler, Observer
     from ._partition import Lane, Partition
@@ -97,6 +97,20 @@ class Engine:
             return
         self._polling.result()
 
+    def load(self) -> EngineLoad:
+        """Tell what is in hand now."""
+        partitions = self._partitions.values()
+        lanes = [lane for partition in partitions for lane in partition.lanes.values() if lane.queue]
+        oldest = min((lane.queue[0].taken_at for lane in lanes), default=None)
+        return EngineLoad(
+            lanes=len(lanes),
+            running=sum(lane.busy for lane in lanes),
+            retrying=sum(lane.queue[0].first_failed_at is not None and not lane.busy for lane in lanes),
+            paused_partitions=sum(partition.paused is True for partition in partitions),
+            oldest_unsettled_seconds=0.0 if oldest is None else time.monotonic() - oldest,
+            lag_records={each.number: each.lag_records for each in partitions if each.lag_records is not None},
+        )
+
     # What the consumer thread tells, called on the event loop.
 
     def joined(self, partitions: Sequence[Partition]) -> None:
@@ -110,8 +124,9 @@ class Engine:
     def receive(self, batch: list[tuple[Partition, Record]]) -> None:
         """Put records into their lanes and wake those that slept."""
         self.status.recovered()
+        now = time.monotonic()
         for partition, record in batch:
-            lane = None if partition.closing else partition.enqueue(record)
+            lane = None if partition.closing else partition.enqueue(record, now)
             if lane is None:
                 partition.release(record)
             elif lane.task is None:
@@ -156,10 +171,10 @@ class Engine:
             if partition is not None:
                 partition.committed = offset
 
-    def problem(self, problem: Problem) -> None:
+    def faulted(self, fault: Fault) -> None:
         """Note an error of the client; it recovers by itself or a person must mend it."""
-        if self.status.note(problem.kind, problem.message):
-            _log.warning("Kafka client reports a problem", group=self._group, kind=problem.kind.value, error=problem.message)
+        if self.status.note(fault):
+            _log.warning("Kafka reports a problem", group=self._group, kind=fault.kind.value, error=str(fault))
 
     # What runs records.
 

@@ -82,13 +82,15 @@ class RetryPolicy:
     def delay_seconds(self, attempt: int) -> float:
         """Tell the wait after failed attempt number `attempt`, counted from 1."""
         wait = wait_exponential_jitter(
-            initial=self.initial_seconds, max=self.max_seconds, jitter=self.initial_seconds * _JITTER
+            multiplier=self.initial_seconds, max=self.max_seconds, jitter=self.initial_seconds * _JITTER
         )
         return float(wait(_state(attempt, 0.0)))
 
     def is_spent(self, verdict: Verdict, attempt: int, elapsed_seconds: float) -> bool:
         """Tell whether a retryable failure has used up its bound: time for a dependency, attempts otherwise."""
-        stop = stop_after_delay(self.dependency_seconds) if verdict.dependency else stop_after_attempt(self.max_attempts)
+        stop = (
+            stop_after_delay(self.dependency_seconds) if verdict.dependency else stop_after_attempt(self.max_attempts)
+        )
         return bool(stop(_state(attempt, elapsed_seconds)))
 
 

@@ -49,11 +49,11 @@ class Partition:
     Its identity is the epoch: a partition that is revoked and assigned again is another object, and what ends late in
     the old one changes nothing, since nobody commits from a closed one.
 
-    The consumer thread writes `taken_*` and `paused`; the event loop writes all else. Each side only reads the other's.
+    The consumer thread writes `taken_*`, `paused` and `lag_records`; the event loop writes all else. Each side only reads the other's.
     """
 
     __slots__ = (
-        "closed", "closing", "committed", "completed", "held", "lanes", "number", "paused",
+        "closed", "closing", "committed", "completed", "held", "lag_records", "lanes", "number", "paused",
         "released_bytes", "released_records", "taken_bytes", "taken_records", "tracker",
     )  # fmt: skip
 
@@ -65,6 +65,8 @@ class Partition:
         self.committed: int | None = None
         self.taken_records = self.taken_bytes = 0
         self.released_records = self.released_bytes = 0
+        self.lag_records: int | None = None
+        """Records on the topic from the position on, as the client last heard; None before it heard."""
         self.held = 0
         """Dead letters that could not be written yet; while there are any the intake brakes."""
         self.paused: bool | None = None
@@ -92,14 +94,14 @@ class Partition:
     def take(self, record: Record) -> None:
         """Count a record in, on the consumer thread."""
         self.taken_records += 1
-        self.taken_bytes += size_bytes(record)
+        self.taken_bytes += record.size_bytes
 
     def release(self, record: Record) -> None:
         """Count a record out, on the event loop."""
         self.released_records += 1
-        self.released_bytes += size_bytes(record)
+        self.released_bytes += record.size_bytes
 
-    def enqueue(self, record: Record) -> Lane | None:
+    def enqueue(self, record: Record, now: float) -> Lane | None:
         """Put a record into its lane and return the lane; None when the record had been delivered before."""
         if not self.tracker.deliver(record.offset):
             return None
@@ -107,7 +109,7 @@ class Partition:
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(key)
-        lane.queue.append(Delivery(record))
+        lane.queue.append(Delivery(record, now))
         return lane
 
     def wants_pause(self, most_records: int, most_bytes: int) -> bool:
@@ -116,8 +118,3 @@ class Partition:
             return True
         share = 2 if self.paused else 1
         return self.records * share >= most_records or self.size_bytes * share >= most_bytes
-
-
-def size_bytes(record: Record) -> int:
-    """Weigh what a record keeps in memory: its key and value; headers are counted by the client's own limits."""
-    return len(record.key or b"") + len(record.value or b"")

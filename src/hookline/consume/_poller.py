@@ -6,9 +6,10 @@ import asyncio
 import concurrent.futures
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Protocol
 
-from hookline.kafka import CommitError, GroupConsumer
+from hookline.kafka import CommitError
 from hookline.telemetry import get_logger
 
 from ._dedupe import CompletedWindow
@@ -17,18 +18,19 @@ from ._partition import Partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from hookline.kafka import GroupListener, Position, Problem, Record
+    from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, Record
 
     from ._settings import EngineSettings
 
 _POLL_SECONDS = 0.1
+_MEASURE_SECONDS = 1.0
 _DRAIN_MARGIN_SECONDS = 2.0
 
 _log = get_logger(__name__)
 
 
 class Crew(Protocol):
-    """What the poller tells the event loop. `receive`, `forget`, `joined`, `commit_ended` and `problem` run there."""
+    """What the poller tells the event loop. `receive`, `forget`, `joined`, `commit_ended` and `faulted` run there."""
 
     def receive(self, batch: list[tuple[Partition, Record]]) -> None:
         """Take records that were fetched."""
@@ -50,7 +52,7 @@ class Crew(Protocol):
         """Learn how a commit ended."""
         ...
 
-    def problem(self, problem: Problem) -> None:
+    def faulted(self, fault: Fault) -> None:
         """Learn of an error of the client."""
         ...
 
@@ -74,6 +76,7 @@ class Poller:
         self._commits: queue.SimpleQueue[Mapping[int, Position]] = queue.SimpleQueue()
         self._in_flight: Mapping[int, Position] = {}
         self._finishing = threading.Event()
+        self._measured_at = 0.0
 
     def commit(self, positions: Mapping[int, Position]) -> None:
         """Ask for a commit; `Crew.commit_ended` tells how it went. One at a time."""
@@ -89,6 +92,7 @@ class Poller:
         while not self._finishing.is_set():
             self._begin_commits(consumer)
             self._balance(consumer)
+            self._measure(consumer)
             records = consumer.poll(self._settings.poll_records, _POLL_SECONDS)
             if records:
                 self._hand_over(records)
@@ -119,9 +123,9 @@ class Poller:
         """Pass on the end of the commit in flight."""
         self._call(self._crew.commit_ended, self._in_flight, error)
 
-    def problem(self, problem: Problem) -> None:
+    def faulted(self, fault: Fault) -> None:
         """Pass on an error of the client."""
-        self._call(self._crew.problem, problem)
+        self._call(self._crew.faulted, fault)
 
     def _hand_over(self, records: list[Record]) -> None:
         batch = []
@@ -145,6 +149,15 @@ class Poller:
             consumer.pause(wanted[True])
         if wanted[False]:
             consumer.resume(wanted[False])
+
+    def _measure(self, consumer: GroupConsumer) -> None:
+        now = time.monotonic()
+        if now - self._measured_at < _MEASURE_SECONDS:
+            return
+        self._measured_at = now
+        for partition in self._partitions.values():
+            if partition.position is not None:
+                partition.lag_records = consumer.lag(partition.number, partition.position)
 
     def _begin_commits(self, consumer: GroupConsumer) -> None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hookline.kafka import ErrorKind
+    from hookline.kafka import ErrorKind, Fault
 
 _REPEAT_SECONDS = 10.0
 
@@ -20,19 +20,33 @@ class EngineStatus:
     """Whether the group has been joined at least once."""
     held_dead_letters: int = 0
     """Dead letters that could not be written yet."""
-    problems: dict[ErrorKind, str] = field(default_factory=dict)
+    faults: dict[ErrorKind, Fault] = field(default_factory=dict)
     """The latest error of each kind that the client reported and that has not passed."""
     _said_at: dict[ErrorKind, float] = field(default_factory=dict)
 
-    def note(self, kind: ErrorKind, message: str) -> bool:
+    def note(self, fault: Fault) -> bool:
         """Note an error; True when it should be said, which is at most every 10 s for each kind."""
-        self.problems[kind] = message
+        self.faults[fault.kind] = fault
         now = time.monotonic()
-        if now - self._said_at.get(kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
+        if now - self._said_at.get(fault.kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
             return False
-        self._said_at[kind] = now
+        self._said_at[fault.kind] = now
         return True
 
     def recovered(self) -> None:
         """Forget all errors: the broker has just done something for us."""
-        self.problems.clear()
+        self.faults.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """What an engine has in hand at one moment."""
+
+    lanes: int
+    running: int
+    retrying: int
+    paused_partitions: int
+    oldest_unsettled_seconds: float
+    """Age of the oldest record in hand since it was taken in; 0 when there is none."""
+    lag_records: dict[int, int]
+    """By partition: records on the topic that are not settled, as far as the client knows."""

@@ -73,7 +73,12 @@ class Doors:
                 return
             self._opened[name].clear()
             delay_seconds = _REENTER.delay_seconds(attempt)
-            _log.error("hook not entered, trying again", hook=name, error=one_line(result.error), again_in_seconds=delay_seconds)
+            _log.error(
+                "hook not entered, trying again",
+                hook=name,
+                error=one_line(result.error),
+                again_in_seconds=delay_seconds,
+            )
             await self._pause(delay_seconds)
 
     async def _stay(self, name: str, hook: AbstractAsyncContextManager[object]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hookline.consume import GiveUp, Raised, Retry, RetryPolicy, decide, invoke
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, Redrive, decode_record
-from hookline.errs import HookErrorGroup, Verdict, as_exception, classify, describe, one_line, retry_after_seconds
+from hookline.errs import HookErrorGroup, Verdict, classify, describe, one_line
 from hookline.telemetry import get_logger
 
 from ._call import Caller
@@ -56,7 +56,9 @@ class Stage:
     names those that failed. Use as an async context manager around the engine's run: it enters and leaves the hooks.
     """
 
-    def __init__(self, resolver: Resolver, policy: StagePolicy, metrics: Metrics, *, leave_seconds: float = 5.0) -> None:
+    def __init__(
+        self, resolver: Resolver, policy: StagePolicy, metrics: Metrics, *, leave_seconds: float = 5.0
+    ) -> None:
         self._resolver = resolver
         self._policy = policy
         self._metrics = metrics
@@ -94,9 +96,9 @@ class Stage:
         now = time.monotonic()
         due = [run for run in work.pending() if run.due_at <= now + _TOGETHER_SECONDS]
         work.raised = await self._run(work, due)
-        errors = [each.error for each in work.failed()] + [as_exception(error) for error in work.raised.values()]
-        if errors:
-            raise HookErrorGroup("hooks failed", errors)
+        group = HookErrorGroup.of((run.name, work.error_of(run)) for run in work.runs)
+        if group is not None:
+            raise group
         if work.pending():
             raise HookNotReadyError(", ".join(run.name for run in work.pending()))
 
@@ -117,6 +119,8 @@ class Stage:
 
     def _open(self, delivery: Delivery) -> Work:
         record = delivery.record
+        if record.unreadable_headers:
+            raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
         event = decode_record(record.key, record.value, record.headers)
         return Work(event, Redrive.from_headers(record.headers))
 
@@ -149,7 +153,9 @@ class Stage:
             return None
         began = time.perf_counter()
         result = await invoke(self._caller.call(run.hook, work.event, self._policy.timeout_seconds.get(run.name)))
-        self._metrics.hook_ran(run.name, time.perf_counter() - began, ok=not isinstance(result, Raised))
+        self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
+        outcome = "error" if isinstance(result, Raised) else "ok"
+        self._metrics.hook_attempts_total.labels(hook=run.name, outcome=outcome).inc()
         if isinstance(result, Raised):
             return result.error
         run.done = True
@@ -164,10 +170,11 @@ class Stage:
         run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
         elapsed_seconds = now - run.first_failed_at
         attempt = run.tries if verdict.dependency else run.charged
-        asked_seconds = retry_after_seconds(error)
+        asked_seconds = _asked_seconds(error)
         next_step = decide(verdict, attempt, elapsed_seconds, self._policy.retry, at_least_seconds=asked_seconds)
-        self._metrics.hook_failed(run.name, verdict.name.lower(), retried=isinstance(next_step, Retry))
+        self._metrics.hook_errors_total.labels(hook=run.name, verdict=str(verdict)).inc()
         if isinstance(next_step, Retry):
+            self._metrics.retries_total.labels(hook=run.name).inc()
             run.due_at = now + next_step.delay_seconds
             return
         failure = describe(
@@ -178,7 +185,7 @@ class Stage:
             elapsed_seconds=elapsed_seconds,
             redactor=self._policy.redactor,
         )
-        run.failed = Failed(next_step, failure, as_exception(error))
+        run.failed = Failed(next_step, failure, error)
 
     def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
         """Give up an event whose hooks could not even be told: never "no hooks"."""
@@ -187,7 +194,7 @@ class Stage:
         return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
 
     def _text(self, error: BaseException) -> str:
-        return self._policy.redactor.redact(one_line(error))
+        return one_line(error, redact=self._policy.redactor.redact)
 
 
 def _work(delivery: Delivery) -> Work:
@@ -196,10 +203,23 @@ def _work(delivery: Delivery) -> Work:
     return delivery.progress
 
 
+def _asked_seconds(error: BaseException) -> float:
+    """Tell the wait that a failing dependency asked for (`Retry-After`); 0 when it did not."""
+    node: BaseException | None = error
+    seen = set[int]()
+    while node is not None and id(node) not in seen:
+        seen.add(id(node))
+        seconds = getattr(node, "retry_after_seconds", None)
+        if isinstance(seconds, int | float):
+            return float(seconds)
+        node = node.__cause__
+    return 0.0
+
+
 def _gone(name: str) -> HookRun:
     text = f"hook {name} does not exist any more, or does not want this event"
     failure = HookFailure(
-        hook=name, verdict=Verdict.USER.name.lower(), exception="hookline.hooks.HookGoneError", message=text, attempts=0,
+        hook=name, verdict=str(Verdict.USER), exception="hookline.hooks.HookGoneError", message=text, attempts=0,
         elapsed_seconds=0.0, code="hook_gone",
     )  # fmt: skip
     return HookRun(name, None, failed=Failed(DeadLetterClass.PERMANENT, failure, HookGoneError(text)))

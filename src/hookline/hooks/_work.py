@@ -17,7 +17,7 @@ class Failed:
 
     letter_class: DeadLetterClass
     failure: HookFailure
-    error: Exception
+    error: BaseException
 
 
 @dataclass(slots=True)
@@ -53,6 +53,10 @@ class Work:
     raised: dict[str, BaseException] = field(default_factory=dict)
     """What hooks raised in the latest attempt, by hook."""
     resolved: bool = False
+
+    def error_of(self, run: HookRun) -> BaseException | None:
+        """Tell why a hook is not done: what it raised now, or what it failed with for good before."""
+        return self.raised.get(run.name) or (run.failed.error if run.failed else None)
 
     def pending(self) -> list[HookRun]:
         """List the runs that still have work."""

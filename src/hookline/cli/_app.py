@@ -1,0 +1,59 @@
+"""The command line: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from hookline.contract import ContractError
+from hookline.deadletters import DeadLettersError
+from hookline.kafka import KafkaClientError
+from hookline.publish import PublishError
+from hookline.service import ListenError, SettingsError
+
+from . import _config, _demo, _dlq, _hooks, _publish, _run, _topics
+
+_EXPECTED = (SettingsError, KafkaClientError, PublishError, ContractError, ListenError, DeadLettersError, OSError)
+
+app = typer.Typer(
+    name="hookline",
+    help="Durable hook events on Kafka: run a domain's stage, publish, look after dead letters.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(_run.run)
+app.command("publish")(_publish.publish)
+app.command("demo")(_demo.demo)
+app.add_typer(_topics.app, name="topics")
+app.add_typer(_dlq.app, name="dlq")
+app.add_typer(_config.app, name="config")
+app.add_typer(_hooks.app, name="hooks")
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"hookline {version('hookline')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del show_version
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 ok, 1 failure, 2 usage."""
+    try:
+        app()
+    except _EXPECTED as error:
+        typer.echo(f"hookline: {error}", err=True)
+        sys.exit(1)

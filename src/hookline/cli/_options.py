@@ -1,0 +1,51 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from hookline.service import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hookline.contract import JsonValue
+    from hookline.service import Settings
+
+DEFAULT_CONFIG = Path("hookline.toml")
+
+
+class Output(StrEnum):
+    """How a command prints data."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+ConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", envvar="HOOKLINE_CONFIG", help="Settings file; hookline.toml here if it exists."),
+]
+OutputOption: TypeAlias = Annotated[Output, typer.Option("--output", "-o", help="For people, or one JSON document.")]
+
+
+def settings_of(config: Path | None) -> Settings:
+    """Load the settings that a command was given. Raises SettingsError."""
+    return load_settings(config_path(config))
+
+
+def config_path(config: Path | None) -> Path | None:
+    """Tell which file is read: the one given, else hookline.toml if it is here, else none but the environment."""
+    if config is None and DEFAULT_CONFIG.exists():
+        return DEFAULT_CONFIG
+    return config
+
+
+def print_json(document: Mapping[str, JsonValue] | Sequence[JsonValue]) -> None:
+    """Print one document on standard output."""
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))

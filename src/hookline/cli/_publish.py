@@ -1,0 +1,59 @@
+"""`hookline publish`: events from a file to the hook topic, confirmed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hookline.contract import event_from_json
+from hookline.publish import HookPublisher
+from hookline.service import Problem, SettingsError
+
+from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
+
+if TYPE_CHECKING:
+    from hookline.contract import Event
+    from hookline.kafka import Acknowledgement
+    from hookline.service import Settings
+
+
+def publish(
+    file: Annotated[Path, typer.Option("--file", "-f", help="JSON of one event or a list of them; - reads stdin.")],
+    config: ConfigOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Publish events and wait for the broker's confirmation of each."""
+    settings = settings_of(config)
+    events = _read(file)
+    places = asyncio.run(_publish(settings, events))
+    if output is Output.JSON:
+        print_json({"published": [_row(event, place) for event, place in zip(events, places, strict=True)]})
+        return
+    for event, place in zip(events, places, strict=True):
+        typer.echo(f"published {event.id} to {place.topic}/{place.partition}/{place.offset}")
+
+
+async def _publish(settings: Settings, events: list[Event]) -> list[Acknowledgement]:
+    async with HookPublisher.from_settings(settings) as publisher:
+        return [await publisher.publish(event) for event in events]
+
+
+def _read(file: Path) -> list[Event]:
+    """Read events in the seed's JSON shape plus `subject`. Raises SettingsError that says what is wrong with the file."""
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        document = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(
+            [Problem(f"cannot read events: {error}", str(file), "give JSON of one event or a list")]
+        ) from error
+    return [event_from_json(each) for each in (document if isinstance(document, list) else [document])]
+
+
+def _row(event: Event, place: Acknowledgement) -> dict[str, str | int]:
+    return {"id": event.id, "topic": place.topic, "partition": place.partition, "offset": place.offset}

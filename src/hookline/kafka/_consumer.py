@@ -1,0 +1,163 @@
+"""One member of a consumer group, owned by one thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from ._errors import ErrorKind, Fault, KafkaClientError
+from ._record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from confluent_kafka import Message
+
+    from ._settings import ClientConfig
+
+_ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local codes are public, their names begin with _
+
+Position: TypeAlias = tuple[int, str]
+"""(offset to commit, metadata string)."""
+
+
+class ConsumerFatalError(KafkaClientError):
+    """The client cannot go on: fenced, or broken beyond what reconnecting mends. Nothing may be committed after it."""
+
+
+class CommitError(KafkaClientError):
+    """A commit was refused; what was committed before is unchanged. `fault` says what it means."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return f"commit refused: {self.fault}"
+
+
+class GroupListener(Protocol):
+    """What a group member is told. Every method runs on the owning thread, inside `poll` or `close`."""
+
+    def assigned(self, partitions: Sequence[int]) -> None:
+        """Tell partitions that are this member's from now on."""
+        ...
+
+    def revoked(self, partitions: Sequence[int]) -> None:
+        """Tell partitions that move away when this returns; commits still count."""
+        ...
+
+    def lost(self, partitions: Sequence[int]) -> None:
+        """Tell partitions that are somebody else's already; commits no longer count."""
+        ...
+
+    def committed(self, error: CommitError | None) -> None:
+        """Tell how a commit that `commit` began has ended."""
+        ...
+
+    def faulted(self, fault: Fault) -> None:
+        """Tell of an error that is neither a record nor fatal."""
+        ...
+
+
+class GroupConsumer:
+    """A subscribed consumer of one topic.
+
+    Not safe across threads: the thread that polls makes every call. Offsets move by `commit` and `commit_now` only.
+    """
+
+    def __init__(self, config: ClientConfig, group: str, topic: str, listener: GroupListener) -> None:
+        self._topic = topic
+        self._listener = listener
+        self._broken: Fault | None = None
+        self._consumer = Consumer({**config.consumer(group, on_fault=self._note), "on_commit": self._committed})
+        self._consumer.subscribe([topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._lose)
+
+    def poll(self, most: int, timeout_seconds: float) -> list[Record]:
+        """Wait for a record, then take what else is already here, `most` in all.
+
+        Raises ConsumerFatalError when the client is broken.
+        """
+        message = self._consumer.poll(timeout_seconds)
+        messages = [] if message is None else [message]
+        if messages and most > 1:
+            messages += self._consumer.consume(most - 1, 0)
+        records = [Record.from_message(message) for message in messages if self._is_record(message)]
+        if self._broken is not None:
+            raise ConsumerFatalError(str(self._broken))
+        return records
+
+    def pause(self, partitions: Sequence[int]) -> None:
+        """Stop fetching partitions; what was fetched ahead is thrown away and fetched again later."""
+        self._consumer.pause(self._places(partitions))
+
+    def resume(self, partitions: Sequence[int]) -> None:
+        """Fetch partitions again."""
+        self._consumer.resume(self._places(partitions))
+
+    def commit(self, positions: Mapping[int, Position]) -> None:
+        """Begin a commit; its end is told to the listener. Raises CommitError when it cannot even begin."""
+        try:
+            self._consumer.commit(offsets=self._offsets(positions), asynchronous=True)
+        except KafkaException as error:
+            raise CommitError(Fault.of(error.args[0])) from error
+
+    def commit_now(self, positions: Mapping[int, Position]) -> None:
+        """Commit and wait for the broker. Raises CommitError, also when only one partition was refused."""
+        try:
+            placed = self._consumer.commit(offsets=self._offsets(positions), asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() == _ALREADY_COMMITTED:
+                return
+            raise CommitError(Fault.of(error.args[0])) from error
+        for place in placed or []:
+            if place.error is not None:
+                raise CommitError(Fault.of(place.error))
+
+    def lag(self, partition: int, position: int) -> int | None:
+        """Tell how many records the broker is known to hold from `position` on; None before the first fetch."""
+        _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
+        return max(high - position, 0) if high >= 0 else None
+
+    def close(self) -> None:
+        """Leave the group; the listener is told of the partitions that move away."""
+        self._consumer.close()
+
+    def _is_record(self, message: Message) -> bool:
+        error = message.error()
+        if error is None:
+            return True
+        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public code
+            self._note(Fault.of(error))
+        return False
+
+    def _note(self, fault: Fault) -> None:
+        if fault.kind is ErrorKind.FATAL:
+            self._broken = fault
+        self._listener.faulted(fault)
+
+    def _committed(self, error: KafkaError | None, places: list[TopicPartition]) -> None:
+        refused = error or next((place.error for place in places if place.error is not None), None)
+        if refused is None or refused.code() == _ALREADY_COMMITTED:
+            self._listener.committed(None)
+        else:
+            self._listener.committed(CommitError(Fault.of(refused)))
+
+    def _assign(self, _: Consumer, places: list[TopicPartition]) -> None:
+        self._listener.assigned([place.partition for place in places])
+
+    def _revoke(self, _: Consumer, places: list[TopicPartition]) -> None:
+        self._listener.revoked([place.partition for place in places])
+
+    def _lose(self, _: Consumer, places: list[TopicPartition]) -> None:
+        self._listener.lost([place.partition for place in places])
+
+    def _places(self, partitions: Sequence[int]) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, partition) for partition in partitions]
+
+    def _offsets(self, positions: Mapping[int, Position]) -> list[TopicPartition]:
+        return [
+            TopicPartition(self._topic, partition, offset, metadata)
+            for partition, (offset, metadata) in positions.items()
+        ]

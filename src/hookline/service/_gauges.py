@@ -1,0 +1,37 @@
+"""Keeps the gauges that tell how the stage stands."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.consume import Engine
+    from hookline.telemetry import Metrics
+
+_EVERY_SECONDS = 1.0
+
+
+async def keep_gauges(metrics: Metrics, engine: Engine, ready: Callable[[], bool]) -> None:
+    """Write the gauges down every second until cancelled; the lateness of the second is the loop's lag."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + _EVERY_SECONDS
+        await asyncio.sleep(_EVERY_SECONDS)
+        metrics.loop_lag_seconds.set(max(loop.time() - due, 0.0))
+        metrics.ready.set(1 if ready() else 0)
+        metrics.dead_letter_held.set(engine.status.held_dead_letters)
+        _write(metrics, engine)
+
+
+def _write(metrics: Metrics, engine: Engine) -> None:
+    load = engine.load()
+    metrics.in_flight.set(load.running)
+    metrics.waiting_retry.set(load.retrying)
+    metrics.lanes.set(load.lanes)
+    metrics.paused_partitions.set(load.paused_partitions)
+    metrics.oldest_unsettled_seconds.set(load.oldest_unsettled_seconds)
+    for partition, lag in load.lag_records.items():
+        metrics.lag_records.labels(partition=str(partition)).set(lag)

@@ -1,0 +1,212 @@
+"""One domain's stage and reconciler, started and stopped in order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from hookline.consume import DeadLetterWriter, Engine, EngineSettings, MeteredObserver, Observers, RetryPolicy
+from hookline.deadletters import Reconciler, ReconcilerSettings
+from hookline.errs import DEFAULT_CLASSIFIERS
+from hookline.hooks import Stage, StagePolicy
+from hookline.kafka import AcknowledgedProducer, GroupConsumer, kafka_classifier
+from hookline.service._dead_letters import redactor_of
+from hookline.service._gauges import keep_gauges
+from hookline.service._health import Check, HealthServer
+from hookline.service._listen import ListenAddress
+from hookline.service._pagers import build_pagers
+from hookline.service._watch import TopicWatch
+from hookline.telemetry import Metrics, get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.consume import Handler, Observer
+    from hookline.hooks import Resolver
+    from hookline.service._settings import Settings
+
+_FLUSH_SECONDS = 5.0
+_GENERATION_0 = 50_000
+
+_log = get_logger(__name__)
+
+
+class Service:
+    """Stage and reconciler of one domain in this process, with health and metrics over HTTP.
+
+    `start` returns once everything has begun; whether it can work yet is told by `/readyz`. `wait` ends only by raising
+    what broke it. `stop` drains: what runs may end within `drain_seconds`, is committed, and nothing else is.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        resolver: Resolver,
+        *,
+        config_path: str = "hookline.toml",
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._settings = settings
+        self._client = settings.client_config()
+        self._redactor = redactor_of(settings)
+        self.metrics = Metrics(domain=settings.domain)
+        self._stage = Stage(resolver, self._stage_policy(), self.metrics)
+        self._config_path = config_path
+        self._observers = observers
+        self._stack = AsyncExitStack()
+
+    async def start(self) -> None:
+        """Begin in order: health, producer, hooks, stage, reconciler. Raises ListenError when the address is taken."""
+        listen = ListenAddress.parse(self._settings.http.listen)
+        self._health = HealthServer(listen, self._live, self._ready, self.metrics)
+        await self._stack.enter_async_context(self._health)
+        self._producer = AcknowledgedProducer(self._client.producer())
+        self._stack.push_async_callback(self._close_producer)
+        await self._stack.enter_async_context(self._stage)
+        self._reconciler = await self._stack.enter_async_context(await self._build_reconciler())
+        self._stage_engine, self._reconciler_engine = self._build_engines()
+        self._watch = TopicWatch(self._client, self._topics(), self._recovered)
+        self._chores = [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
+        await self._stage_engine.start()
+        await self._reconciler_engine.start()
+        gc.freeze()
+        gc.set_threshold(_GENERATION_0, *gc.get_threshold()[1:])
+        _log.info("started", domain=self._settings.domain, http=str(self._health.address), kafka=self._client.bootstrap)
+
+    async def wait(self) -> None:
+        """Wait until a part breaks, and raise what broke it."""
+        parts = [asyncio.create_task(engine.wait()) for engine in self._engines()]
+        try:
+            done, _ = await asyncio.wait([*parts, *self._chores], return_when=asyncio.FIRST_COMPLETED)
+            for part in done:
+                part.result()
+        finally:
+            for part in parts:
+                part.cancel()
+
+    async def stop(self) -> None:
+        """Drain, commit, leave the groups, leave the hooks, flush, and stop answering."""
+        _log.info("stopping", domain=self._settings.domain, drain_seconds=self._settings.drain_seconds)
+        for chore in self._chores:
+            chore.cancel()
+        drain_seconds = self._settings.drain_seconds
+        ends = await asyncio.gather(*(engine.stop(drain_seconds) for engine in self._engines()), return_exceptions=True)
+        await self._stack.aclose()
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+        _log.info("stopped", domain=self._settings.domain)
+
+    @property
+    def http_address(self) -> ListenAddress:
+        """Where health and metrics are served."""
+        return self._health.address
+
+    def ready(self) -> bool:
+        """Tell whether `/readyz` is green."""
+        return all(check.ok for check in self._ready())
+
+    @property
+    def reconciler(self) -> Reconciler:
+        """The reconciler, for its status."""
+        return self._reconciler
+
+    def _engines(self) -> tuple[Engine, Engine]:
+        return self._stage_engine, self._reconciler_engine
+
+    def _topics(self) -> tuple[str, str]:
+        return self._settings.hook_topic(), self._settings.dead_letter_topic()
+
+    def _stage_policy(self) -> StagePolicy:
+        return StagePolicy(
+            retry=self._retry_policy(),
+            classifiers=(*DEFAULT_CLASSIFIERS, kafka_classifier),
+            redactor=self._redactor,
+            timeout_seconds=self._settings.hook_timeouts(),
+        )
+
+    def _retry_policy(self) -> RetryPolicy:
+        return RetryPolicy(**self._settings.retry.model_dump())
+
+    async def _build_reconciler(self) -> Reconciler:
+        client = await self._stack.enter_async_context(httpx2.AsyncClient())
+        return Reconciler(
+            domain=self._settings.domain,
+            metrics=self.metrics,
+            redactor=self._redactor,
+            pagers=build_pagers(self._settings, client),
+            settings=ReconcilerSettings(
+                config_path=self._config_path, log_payload=self._settings.dead_letters.log_payload
+            ),
+        )
+
+    def _build_engines(self) -> tuple[Engine, Engine]:
+        settings = EngineSettings(**self._settings.consume.model_dump())
+        hook_topic, dead_letter_topic = self._topics()
+        writer = DeadLetterWriter(self._producer, dead_letter_topic)
+        observer = Observers(MeteredObserver(self.metrics), *self._observers)
+        stage = self._build_engine(hook_topic, self._settings.hook_group(), self._stage, writer, settings, observer)
+        group = self._settings.dead_letter_group()
+        reconciler = self._build_engine(dead_letter_topic, group, self._reconciler, None, settings, Observers())
+        return stage, reconciler
+
+    def _build_engine(
+        self,
+        topic: str,
+        group: str,
+        handler: Handler,
+        dead_letters: DeadLetterWriter | None,
+        settings: EngineSettings,
+        observer: Observer,
+    ) -> Engine:
+        return Engine(
+            open_consumer=partial(GroupConsumer, self._client, group, topic),
+            group=group,
+            handler=handler,
+            dead_letters=dead_letters,
+            settings=settings,
+            observer=observer,
+        )
+
+    async def _close_producer(self) -> None:
+        unconfirmed = await self._producer.close(_FLUSH_SECONDS)
+        if unconfirmed:
+            _log.error("dead letters not confirmed at exit; their records are not committed", records=unconfirmed)
+
+    async def _keep_gauges(self) -> None:
+        await keep_gauges(self.metrics, self._stage_engine, self.ready)
+
+    def _recovered(self) -> None:
+        for engine in self._engines():
+            engine.status.recovered()
+
+    def _live(self) -> list[Check]:
+        return [Check("loop")]
+
+    def _ready(self) -> list[Check]:
+        if not hasattr(self, "_watch"):
+            return [Check("start", "not started yet")]
+        engines = {"stage": self._stage_engine, "reconciler": self._reconciler_engine}
+        checks = [check for name, engine in engines.items() for check in _engine_checks(name, engine)]
+        waiting = self._stage.waiting_hooks()
+        return [
+            *self._watch.checks(),
+            *checks,
+            Check("hooks", f"not entered yet: {', '.join(waiting)}" if waiting else ""),
+        ]
+
+
+def _engine_checks(name: str, engine: Engine) -> list[Check]:
+    status = engine.status
+    faults = "; ".join(str(fault) for fault in status.faults.values())
+    held = status.held_dead_letters
+    return [
+        Check(f"{name} group", "" if status.joined else "not joined yet"),
+        Check(f"{name} client", faults),
+        Check(f"{name} dead letters", f"{held} cannot be written" if held else ""),
+    ]

@@ -1,0 +1,75 @@
+"""Watches from outside whether Kafka answers and the topics exist, and says by name what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hookline.kafka import BrokerUnreachableError, KafkaClientError, describe_topics
+from hookline.service._health import Check
+from hookline.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hookline.kafka import ClientConfig
+
+_ANSWER_SECONDS = 5.0
+_WHILE_BAD_SECONDS = 2.0
+_WHILE_GOOD_SECONDS = 30.0
+_REPEAT_SECONDS = 30.0
+
+_log = get_logger(__name__)
+
+
+class TopicWatch:
+    """Asks for the topics again and again: often while something is wrong, seldom while all is well.
+
+    It only reads metadata, so it needs no right beyond describing the topics, and never makes one.
+    """
+
+    def __init__(self, client: ClientConfig, topics: Sequence[str], recovered: Callable[[], None]) -> None:
+        self._client = client
+        self._topics = tuple(topics)
+        self._recovered = recovered
+        self._kafka = Check("kafka", "not asked yet")
+        self._missing: tuple[str, ...] = ()
+        self._said: tuple[str, float] = ("", 0.0)
+
+    def checks(self) -> list[Check]:
+        """Tell how things stood when last asked."""
+        missing = [Check(f"topic {topic}", "does not exist, or may not be described") for topic in self._missing]
+        return [self._kafka, *missing]
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            await self._look()
+            await asyncio.sleep(_WHILE_GOOD_SECONDS if all(check.ok for check in self.checks()) else _WHILE_BAD_SECONDS)
+
+    async def _look(self) -> None:
+        was_ok = all(check.ok for check in self.checks())
+        try:
+            found = await asyncio.to_thread(describe_topics, self._client, self._topics, _ANSWER_SECONDS)
+        except BrokerUnreachableError as error:
+            self._kafka = Check("kafka", str(error))
+        except KafkaClientError as error:
+            self._kafka = Check("kafka", f"{self._client.bootstrap}: {error}")
+        else:
+            self._kafka = Check("kafka")
+            self._missing = tuple(topic for topic in self._topics if topic not in found)
+        self._say(was_ok=was_ok)
+
+    def _say(self, *, was_ok: bool) -> None:
+        failed = [check for check in self.checks() if not check.ok]
+        if not failed:
+            if not was_ok:
+                self._recovered()
+                _log.info("Kafka answers and the topics exist", bootstrap=self._client.bootstrap, topics=self._topics)
+            return
+        text = "; ".join(f"{check.name}: {check.reason}" for check in failed)
+        now = asyncio.get_running_loop().time()
+        said, at = self._said
+        if text != said or now - at > _REPEAT_SECONDS:
+            self._said = (text, now)
+            _log.error("cannot work yet, trying on", reason=text, bootstrap=self._client.bootstrap)
