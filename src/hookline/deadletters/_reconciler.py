@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hookline.consume import Retry, RetryPolicy
-from hookline.contract import event_to_json
 from hookline.deadletters._clock import Clock
 from hookline.deadletters._errors import PageNotAcceptedError
 from hookline.deadletters._incidents import IncidentBook
@@ -152,43 +151,37 @@ class Reconciler:
         _log.error("dead letter: the event is out of the pipeline until it is republished", **fields)
 
     def _attribution(self, stored: StoredLetter) -> dict[str, object]:
-        letter = stored.letter
+        letter, seen = stored.letter, stored.sighting
         return {
+            "attempt": letter.delivery_count,
             "code": letter.code,
-            "letter_class": str(letter.letter_class),
-            "hooks": list(stored.hooks),
-            "message": self._redactor.redact(letter.message),
-            "failures": [failure_document(failure, self._redactor.redact) for failure in letter.failures],
-            "delivery_count": letter.delivery_count,
-            "redrives": letter.redrives,
+            "error": self._redactor.redact(letter.message),
             "failed_at": rfc3339(stored.failed_at_ms),
+            "failures": [failure_document(failure, self._redactor.redact) for failure in letter.failures],
             "group": letter.group,
-            "source_position": str(letter.source) if stored.failure else None,
+            "hook": ", ".join(stored.hooks),
+            "host": seen.host,
+            "http_status": seen.http_status,
+            "letter_class": seen.letter_class,
             "origin": str(stored.origin) if stored.origin else None,
+            "redrives": letter.redrives,
         }
 
 
 def _envelope(stored: StoredLetter) -> dict[str, object]:
-    event = stored.event
-    letter: dict[str, object] = {"letter": str(stored.position)}
+    record, event = stored.record, stored.event
+    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
     if event is None:
-        return letter
-    envelope = {"event_id": event.id, "source": event.source, "event_type": event.type}
-    return {
-        **letter,
-        **envelope,
-        "subject": event.subject,
-        "version": event.version,
-        "timestamp_ms": event.timestamp_ms,
-    }
+        return place
+    who = {"event_id": event.id, "source": event.source, "type": event.type, "subject": event.subject}
+    return {**place, **who, "version": event.version, "timestamp_ms": event.timestamp_ms}
 
 
 def _content(stored: StoredLetter) -> dict[str, object]:
-    """Return the event, or what could not be read as one: key and value as base64, null as null."""
+    """Return what the event says, or, of what could not be read as one, key and value as base64 (null stays null)."""
     if stored.event is not None:
-        return {"hook_event": event_to_json(stored.event)}
-    key, value = stored.record.key, stored.record.value
-    return {"key_base64": _base64(key), "value_base64": _base64(value)}
+        return {"payload": stored.event.payload, "attributes": dict(stored.event.attributes)}
+    return {"payload": {"key_base64": _base64(stored.record.key), "value_base64": _base64(stored.record.value)}}
 
 
 def _base64(raw: bytes | None) -> str | None:

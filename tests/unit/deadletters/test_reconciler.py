@@ -64,19 +64,24 @@ def lines(caplog: pytest.LogCaptureFixture) -> Lines:
 async def test_the_full_event_is_logged_with_its_attribution(lines: Lines) -> None:
     """The log line alone is enough to recover the event, and says which hooks failed, why and where."""
     line = await lines.of(record_of(letter(), 4))
-    event = line["hook_event"]
-    assert isinstance(event, dict)
-    assert event["payload"] == {"batch_id": "batch-1"}
-    assert (line["hooks"], line["code"], line["letter"]) == (["ci"], "http_status", "shop-hook_dlq/0/4")
+    assert line["payload"] == {"batch_id": "batch-1"}
+    assert (line["event_id"], line["type"]) == ("shop/batch.failed/batch-1/1", "batch.failed")
+    assert (line["hook"], line["code"], line["host"], line["http_status"]) == (
+        "ci",
+        "http_status",
+        "ci.example.com",
+        403,
+    )
+    assert (line["topic"], line["partition"], line["offset"]) == ("shop-hook_dlq", 0, 4)
 
 
 async def test_without_payloads_only_envelope_attribution_and_offset_are_logged(lines: Lines) -> None:
     """P15: ``log_payload = false`` keeps the event's content out of the log, of good and of undecodable records."""
     line = await lines.of(record_of(letter(), 4), log_payload=False)
     assert "batch_id" not in json.dumps(line)
-    assert {"letter", "event_id", "code", "failures"} <= line.keys()
+    assert {"offset", "event_id", "code", "failures"} <= line.keys()
     bare = await lines.of(bare_record(b"card", b"4111 1111"), log_payload=False)
-    assert "value_base64" not in bare
+    assert "payload" not in bare
 
 
 async def test_a_letter_is_done_only_when_its_page_was_accepted(lines: Lines) -> None:
