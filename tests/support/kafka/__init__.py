@@ -11,7 +11,6 @@ HOOKLINE_TEST_BOOTSTRAP set to such a broker; without a command it prints the ad
 """
 
 from ._broker import BrokerKind, TestBroker
-from ._embedded import embedded_bootstrap
 from ._errors import KafkaError, KafkaStartError, NoKafkaError
 from ._find import RealKafka, real_kafka
 from ._settings import KAFKA_VERSION
@@ -27,6 +26,5 @@ __all__ = [
     "StoredRecord",
     "TestBroker",
     "Topics",
-    "embedded_bootstrap",
     "real_kafka",
 ]

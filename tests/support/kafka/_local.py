@@ -75,12 +75,15 @@ def _broker(java: str, libraries: Path) -> Iterator[str]:
     _format(command, folder)
     log = folder / "kafka.log"
     process = _guarded(folder, [*command, "kafka.Kafka", str(folder / "server.properties")], log)
+    answered = False
     try:
         wait_until_it_answers(bootstrap, lambda: process.poll() is not None, lambda: _tail(log))
+        answered = True
         yield bootstrap
     finally:
         _stop(process)
-    shutil.rmtree(folder, ignore_errors=True)
+        if answered:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _configure(folder: Path, addresses: Addresses) -> None:
