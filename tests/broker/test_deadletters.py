@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+import asyncio
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
+import httpx2
 import pytest
 
+from hookline.consume import Engine, EngineSettings, RetryPolicy
 from hookline.contract import (
     DeadLetter,
     DeadLetterClass,
@@ -17,15 +21,31 @@ from hookline.contract import (
     encode_event,
     strip_reserved,
 )
-from hookline.deadletters import LETTER_HEADER, DeadLetters, Fate, Filter, LeftOut
-from hookline.kafka import AcknowledgedProducer, EmbeddedBroker, Record, TopicReader
+from hookline.deadletters import (
+    LETTER_HEADER,
+    DeadLetters,
+    Fate,
+    Filter,
+    LeftOut,
+    Receiver,
+    Reconciler,
+    ReconcilerSettings,
+    WebhookPager,
+)
+from hookline.errs import Redactor
+from hookline.kafka import AcknowledgedProducer, GroupConsumer, Record, TopicReader
+from hookline.telemetry import Metrics
+from tests.support.engine import Watcher, client_of
+from tests.support.receiver import Answer
+from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from hookline.contract import Headers
+    from tests.support.kafka import TestBroker
+    from tests.support.receiver import Receiver as HttpReceiver
 
-HOOK_TOPIC, DEAD_TOPIC = "shop-hook", "shop-hook_dlq"
 NOW_MS = 1_796_032_800_000
 ODD_HEADERS: Headers = (
     ("a", None),
@@ -43,30 +63,23 @@ ODD: tuple[tuple[bytes | None, bytes | None], ...] = (
 )
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedBroker]:
-    """Run one embedded broker; each test has topics of its own."""
-    with EmbeddedBroker() as broker:
-        yield broker
-
-
 class Shop:
     """A hook topic and its dead-letter topic, with what is needed to fill and to read them."""
 
-    def __init__(self, broker: EmbeddedBroker, name: str) -> None:
-        self.hook_topic, self.dead_topic = f"{name}-hook", f"{name}-hook_dlq"
-        broker.create_topics(self.hook_topic, self.dead_topic)
-        config = broker.client_config()
-        self.reader = TopicReader(config)
-        self.producer = AcknowledgedProducer(config.producer())
+    def __init__(self, broker: TestBroker) -> None:
+        self.broker = broker
+        self.domain = broker.domain()
+        self.hook_topic, self.dead_topic = f"{self.domain}-hook", f"{self.domain}-hook_dlq"
+        self.client = client_of(broker)
+        self.reader = TopicReader(self.client)
+        self.producer = AcknowledgedProducer(self.client.producer())
         self.dead_letters = DeadLetters(
             self.stream, dead_letter_topic=self.dead_topic, hook_topics={self.hook_topic}, max_redrives=3
         )
 
     def stream(self, topic: str, since_ms: int | None) -> AsyncGenerator[Record, None]:
-        """Read all of a topic: the embedded broker has no index by time."""
-        del since_ms
-        return self.reader.stream(topic)
+        """Read a topic; all of it on the embedded broker, which has no index by time."""
+        return self.reader.stream(topic, since_ms if self.broker.kind == "real" else None)
 
     async def die(self, record: Record, *, hooks: tuple[str, ...] = ("ci",)) -> None:
         """Write the dead letter of a record of the hook topic."""
@@ -106,9 +119,9 @@ class Shop:
 
 
 @pytest.fixture
-async def shop(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> AsyncIterator[Shop]:
+async def shop(broker: TestBroker) -> AsyncIterator[Shop]:
     """Give a shop of its own to one test."""
-    shop = Shop(broker, f"s{abs(hash(request.node.name))}")
+    shop = Shop(broker)
     yield shop
     await shop.producer.close(5)
 
@@ -208,3 +221,57 @@ async def test_what_arrives_while_reading_is_not_read(shop: Shop) -> None:
         await shop.die(first)
         rest = [record async for record in records]
     assert len(rest) == 2
+
+
+@asynccontextmanager
+async def reconciling(shop: Shop, desk: HttpReceiver) -> AsyncIterator[Watcher]:
+    """Run a reconciler of the shop on the engine, with a pager at the desk."""
+    watcher, group = Watcher(), f"{shop.domain}-hook-dlq"
+    async with (
+        httpx2.AsyncClient() as client,
+        Reconciler(
+            domain=shop.domain,
+            metrics=Metrics(domain=shop.domain),
+            redactor=Redactor(),
+            pagers=[WebhookPager(Receiver("desk", desk.url, client))],
+            settings=ReconcilerSettings(retry=RetryPolicy(initial_seconds=0.05, max_seconds=0.1)),
+        ) as reconciler,
+    ):
+        engine = Engine(
+            open_consumer=partial(GroupConsumer, shop.client, group, shop.dead_topic),
+            group=group,
+            handler=reconciler,
+            dead_letters=None,
+            settings=EngineSettings(),
+            observer=watcher,
+        )
+        await engine.start()
+        try:
+            yield watcher
+        finally:
+            await engine.stop(5)
+
+
+async def test_a_letter_is_committed_only_when_its_page_was_accepted(shop: Shop, receiver: HttpReceiver) -> None:
+    """Case 20: while the pager refuses, the offset stays; a restart pages again; accepted, the group is settled."""
+    await shop.publish_and_die(*event("a"), "ci")
+    group = f"{shop.domain}-hook-dlq"
+    receiver.default = Answer(503)
+    async with reconciling(shop, receiver) as watcher:
+        await eventually_async(lambda: len(receiver.requests) >= 1, 30, what="a page was tried")
+        assert watcher.done() == []
+    assert not await asyncio.to_thread(shop.broker.settled, group, shop.dead_topic)
+    receiver.default = Answer(202)
+    async with reconciling(shop, receiver) as watcher:
+        await eventually_async(lambda: len(watcher.done()) == 1, 30, what="the letter is done")
+    assert await asyncio.to_thread(shop.broker.settled, group, shop.dead_topic)
+
+
+async def test_whatever_lies_in_the_dead_letter_topic_is_reconciled(shop: Shop, receiver: HttpReceiver) -> None:
+    """P12, cases 12 and 20: odd records are paged, acknowledged, and never dead-lettered again."""
+    for key, value in ODD:
+        await shop.producer.send(shop.dead_topic, key, value, ODD_HEADERS)
+    async with reconciling(shop, receiver) as watcher:
+        await eventually_async(lambda: len(watcher.done()) >= len(ODD) - 1, 30, what="all but the one that answers")
+    assert len(receiver.requests) >= 1
+    assert len(await shop.read(shop.dead_topic)) == len(ODD)

@@ -135,7 +135,7 @@ class Paging:
                 continue
             line.refused(error, self._clock.monotonic())
             failed.append(line)
-            _log.warning("page not accepted", pager=line.pager.name, incident=page.incident, error=type(error).__name__)
+            _log.warning("page not accepted", pager=line.pager.name, incident=page.incident, error=_safe_text(error))
         return failed
 
     def _accept(self, incident: Incident, line: _Line, page: Page) -> None:
@@ -152,3 +152,8 @@ class Paging:
 
     def _wall_ms(self) -> int:
         return int(self._clock.wall() * 1000)
+
+
+def _safe_text(error: BaseException) -> str:
+    # Our own errors name pager and status; anybody else's text may hold an address with a token.
+    return str(error) if isinstance(error, PageNotAcceptedError) else type(error).__name__
