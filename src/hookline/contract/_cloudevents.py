@@ -68,9 +68,18 @@ def attribute_text(value: object) -> str:
         return str(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return _moment_text(value)
     raise MalformedRecordError("invalid_event", "a CloudEvents attribute has a value of no CloudEvents type")
+
+
+def _moment_text(moment: datetime) -> str:
+    try:
+        return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except OverflowError as error:
+        raise MalformedRecordError(
+            "invalid_event", "a CloudEvents timestamp lies outside the years 1 to 9999"
+        ) from error
 
 
 def _attributes_of(event: Event, content_type: str) -> dict[str, Any]:

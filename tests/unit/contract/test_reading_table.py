@@ -280,8 +280,8 @@ def test_foreign_content_type_that_is_none() -> None:
 
 def test_undescribed_hook_event_agrees_with_its_headers() -> None:
     """Without content-type, HookEvent bytes come before foreign data, and the headers must agree with them."""
-    agreeing = {"ce_id": b"i", "ce_source": b"s", "ce_type": b"t"}
-    assert decode_record(b"k", sample_value(), foreign_headers(**agreeing)).version == 1
+    agreeing: dict[str, bytes | None] = {"ce_id": b"i", "ce_source": b"s", "ce_type": b"t"}
+    assert decode_record(b"k", sample_value(), foreign_headers(None, **agreeing)).version == 1
     assert code_of(b"k", sample_value(), foreign_headers()) == "envelope_mismatch"
 
 
