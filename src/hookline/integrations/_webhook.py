@@ -6,7 +6,6 @@ import base64
 import re
 import ssl
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
@@ -147,7 +146,7 @@ class Webhook:
         self._lookup = lookup
         self._now = now
         self._url, authorization = _without_credentials(httpx2.URL(options.url))
-        self._headers = {"user-agent": f"hookline/{version('hookline')}", "accept": "*/*"} | authorization
+        self._headers = {"user-agent": "hookline", "accept": "*/*"} | authorization
         self._keys: Callable[[], Sequence[bytes]] = tuple
         self._transport: GuardedTransport | None = None
         self._log = get_logger(__name__)
