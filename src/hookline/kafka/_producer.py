@@ -103,6 +103,7 @@ class _Line:
     async def enqueue(self, outgoing: Outgoing) -> asyncio.Future[Acknowledgement]:
         client, mailbox = self._current(), self._own_mailbox()
         if mailbox.waiting == 0 and client.ready.done():
+            client.ready.result()
             try:
                 return client.produce(outgoing, mailbox)
             except BufferError:

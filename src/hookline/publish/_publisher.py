@@ -163,6 +163,6 @@ class HookPublisher:
         self._metrics.published_total.inc(source=event.source, type=event.type, result=result)
         if seconds is not None:
             self._metrics.publish_seconds.observe(seconds)
-        if event.source not in self._sources:
+        if result != "invalid" and event.source not in self._sources:
             self._sources.add(event.source)
             self._metrics.hook_enabled.set(1, source=event.source)
