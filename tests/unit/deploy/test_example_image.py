@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from examples.image.announce_hooks import hooks
+from examples.image.announce_hooks import AnnounceFailure, hooks
 from hookline import Event
 from tests.unit.deploy._manifests import ROOT
 
@@ -20,6 +20,7 @@ FAILED = Event.versioned(
 async def test_the_example_hook_does_its_work(capsys: pytest.CaptureFixture[str]) -> None:
     """The hooks of the example resolve for the event they want, and the hook does what its docstring says."""
     [hook] = hooks.for_event(FAILED)
+    assert isinstance(hook, AnnounceFailure)
     await hook.handle(FAILED)
     assert capsys.readouterr().out == "batch-778 failed: merge conflict\n"
 
@@ -28,6 +29,7 @@ async def test_the_example_hook_raises_when_it_cannot() -> None:
     """An event without the payload it needs makes the hook raise, as every hook whose effect did not happen must."""
     bare = Event.versioned(source="submitqueue", type="batch.failed", subject="batch-778", version=5)
     [hook] = hooks.for_event(bare)
+    assert isinstance(hook, AnnounceFailure)
     with pytest.raises(KeyError):
         await hook.handle(bare)
 

@@ -1,11 +1,13 @@
 """The settings that ship are settings that the service takes."""
 
+import base64
 import shutil
 from pathlib import Path
 
 import pytest
 
-from hookline.service import load_settings
+from hookline import Event
+from hookline.service import build_hooks, load_settings
 from tests.unit.deploy._manifests import BASE, KUBERNETES, ROOT, read_manifests
 
 SECRETS = "/run/secrets/hookline"
@@ -30,6 +32,16 @@ def test_the_settings_of_the_base_load(mounted: Path) -> None:
     assert settings.hook_topic() == "submitqueue-hook"
     assert settings.kafka.common["sasl.password"] == "replace-me"
     assert [hook.name for hook in settings.hooks] == ["log", "ci"]
+
+
+def test_the_hooks_of_the_base_are_built(mounted: Path) -> None:
+    """Every hook in the ConfigMap is of a kind that ships, with options that the kind takes."""
+    secret = mounted.parent / "secrets" / "ci-secret"
+    secret.write_text(f"whsec_{base64.b64encode(bytes(32)).decode()}")
+    secret.chmod(0o400)
+    hooks = build_hooks(load_settings(mounted, {}))
+    landed = Event.versioned(source="submitqueue", type="request.landed", subject="request-1", version=1)
+    assert {hook.name for hook in hooks.for_event(landed)} == {"log", "ci"}
 
 
 def test_the_secrets_of_the_base_are_known_as_secrets(mounted: Path) -> None:
