@@ -52,7 +52,7 @@ def list_letters(
 ) -> None:
     """List dead letters, oldest first. Moves no offset."""
     chosen = _filter(hook, type, source, letter_class, since, until, limit)
-    rows = asyncio.run(dead_letters_of(settings_of(config)).list(chosen))
+    rows = asyncio.run(dead_letters_of(settings_of(config)).list_rows(chosen))
     if output is Output.JSON:
         print_json([row.document() for row in rows])
         return

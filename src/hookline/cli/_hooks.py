@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from hookline.hooks import hooks_of
 from hookline.service import build_hooks
 
 from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
+
+if TYPE_CHECKING:
+    from hookline.contract import JsonValue
 
 app = typer.Typer(help="Look at the hooks that are wired.", no_args_is_help=True)
 
@@ -16,7 +21,7 @@ app = typer.Typer(help="Look at the hooks that are wired.", no_args_is_help=True
 def list_hooks(config: ConfigOption = None, output: OutputOption = Output.TEXT) -> None:
     """List the hooks by name and class. A resolver from code lists its hooks in an attribute `hooks`."""
     settings = settings_of(config)
-    types = {table.name: table.types for table in settings.hooks}
+    types: dict[str, list[JsonValue]] = {table.name: list(table.types) for table in settings.hooks}
     rows = [(hook.name, type(hook), types.get(hook.name)) for hook in hooks_of(build_hooks(settings))]
     if output is Output.JSON:
         print_json([{"name": name, "class": _path(kind), "types": wanted} for name, kind, wanted in rows])

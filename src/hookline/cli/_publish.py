@@ -17,7 +17,7 @@ from hookline.service import Problem, SettingsError
 from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
 
 if TYPE_CHECKING:
-    from hookline.contract import Event
+    from hookline.contract import Event, JsonValue
     from hookline.kafka import Acknowledgement
     from hookline.service import Settings
 
@@ -55,5 +55,5 @@ def _read(file: Path) -> list[Event]:
     return [event_from_json(each) for each in (document if isinstance(document, list) else [document])]
 
 
-def _row(event: Event, place: Acknowledgement) -> dict[str, str | int]:
+def _row(event: Event, place: Acknowledgement) -> JsonValue:
     return {"id": event.id, "topic": place.topic, "partition": place.partition, "offset": place.offset}

@@ -40,6 +40,7 @@ def run(
     with broker as running:
         if running is not None:
             settings = settings.for_embedded(running.bootstrap)
+            running.create_topics(settings.hook_topic(), settings.dead_letter_topic())
             _log.info("embedded broker, for trying things out only", bootstrap=running.bootstrap)
         code = asyncio.run(_serve(settings, str(config_path(config) or "hookline.toml")))
     _leave(code)

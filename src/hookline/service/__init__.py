@@ -6,12 +6,16 @@ Settings are read once, by `load_settings`, and passed on; nothing here reads th
 from __future__ import annotations
 
 from hookline.service._check import check_settings
+from hookline.service._dead_letters import dead_letters_of
 from hookline.service._health import Check, Exposition, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
+from hookline.service._logging import configure_service_logging
 from hookline.service._problems import Problem, SettingsError
+from hookline.service._service import Service
 from hookline.service._settings import Settings
+from hookline.service._topics import wanted_topics
 
 __all__ = [
     "Check",
@@ -20,9 +24,13 @@ __all__ = [
     "ListenAddress",
     "ListenError",
     "Problem",
+    "Service",
     "Settings",
     "SettingsError",
     "build_hooks",
     "check_settings",
+    "configure_service_logging",
+    "dead_letters_of",
     "load_settings",
+    "wanted_topics",
 ]

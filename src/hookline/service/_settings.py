@@ -194,6 +194,12 @@ class Settings(BaseSettings):
         bare["common"]["bootstrap.servers"] = servers
         return self.model_copy(update={"kafka": self.kafka.model_copy(update=bare)})
 
+    def for_embedded(self, servers: str) -> Settings:
+        """Return the same settings for an embedded broker, where the new group protocol joins at once."""
+        there = self.with_bootstrap(servers)
+        consumer = {"group.protocol": "consumer"} | there.kafka.consumer
+        return there.model_copy(update={"kafka": there.kafka.model_copy(update={"consumer": consumer})})
+
     def _oauth(self) -> OAuth | None:
         if self.kafka.oauth is None:
             return None
