@@ -31,8 +31,8 @@ __all__ = [
 
 MAX_EXACT_INTEGER: Final = 2**53
 
-# An object costs three of protobuf's 100 levels of nesting (Struct, map entry, Value) and an array two: 32 fit in
-# every language, 34 no longer parse in Java, C++ and Python.
+# An object costs three (Struct, map entry, Value), an array two of the 100 levels at which protobuf's parsers stop:
+# 32 objects fit, with room for an envelope; 34 no longer parse.
 MAX_PAYLOAD_DEPTH: Final = 32
 
 # Foreign JSON never becomes a Struct; its bound keeps hooks that walk or copy it clear of Python's recursion limit.
