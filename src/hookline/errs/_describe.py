@@ -6,7 +6,7 @@ import asyncio
 import re
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
 from hookline.contract import HookFailure
@@ -19,9 +19,11 @@ from hookline.errs._verdict import Verdict
 from hookline.errs._walk import chains, faces, is_group, peek, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hookline.errs._redact import Redactor
+
+T = TypeVar("T")
 
 MAX_MESSAGE_BYTES: Final = 4096
 MAX_CAUSES: Final = 8
@@ -70,17 +72,18 @@ def describe(
         message=_message(trail, redactor),
         attempts=attempts,
         elapsed_seconds=elapsed_seconds,
-        code=_first_code(seen or [error]),
-        host=next((host for host in map(_host, seen) if host is not None), None),
-        http_status=next((status for status in map(http_status, seen) if status is not None), None),
+        code=_first(_code, seen or [error]) or "hook_exception",
+        host=_first(_host, seen),
+        http_status=_first(http_status, seen),
         causes=_causes(trail, redactor),
     )
 
 
 def retry_after_seconds(error: BaseException) -> float | None:
     """Return the longest wait that a receiver asked for anywhere in `error`; None when none did."""
-    asked = [node.retry_after_seconds for node in islice(faces(error), _MAX_FACES) if isinstance(node, HttpStatusError)]
-    return max((seconds for seconds in asked if seconds is not None), default=None)
+    answers = [node for node in islice(faces(error), _MAX_FACES) if issubclass(type(node), HttpStatusError)]
+    asked = (peek(answer, "retry_after_seconds") for answer in answers)
+    return max((float(seconds) for seconds in asked if isinstance(seconds, int | float)), default=None)
 
 
 @dataclass(slots=True)
@@ -100,7 +103,7 @@ def _trail(error: BaseException) -> _Trail:
         if seen and not is_group(found[-1]):
             trail.leaves.append(seen.pop())
         trail.above.extend(seen)
-    leaves = [leaf for leaf in trail.leaves if not isinstance(leaf, asyncio.CancelledError)]
+    leaves = [leaf for leaf in trail.leaves if not issubclass(type(leaf), asyncio.CancelledError)]
     # No leaf at all: a cause that leads back into its own group, or groups beyond counting.
     trail.leaves = leaves or trail.leaves or trail.above[-1:] or [error]
     return trail
@@ -126,8 +129,15 @@ def _listed(nodes: Sequence[BaseException], redactor: Redactor, max_bytes: int) 
     return lines if len(kept) == len(nodes) else [*lines, f"and {len(nodes) - len(kept)} more"]
 
 
-def _first_code(seen: Sequence[BaseException]) -> str:
-    return next((code for code in map(_code, seen) if code is not None), "hook_exception")
+def _first(say: Callable[[BaseException], T | None], seen: Sequence[BaseException]) -> T | None:
+    return next((said for node in seen if (said := _said(say, node)) is not None), None)
+
+
+def _said(say: Callable[[BaseException], T | None], node: BaseException) -> T | None:
+    try:
+        return say(node)
+    except Exception:  # noqa: BLE001  # a class may even lie about its own type; it then says nothing
+        return None
 
 
 def _code(error: BaseException) -> str | None:

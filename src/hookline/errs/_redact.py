@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus
 
-from hookline.errs._secrets import RULES
+from hookline.errs._secrets import HINT, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,14 +34,14 @@ class Redactor:
     between threads.
     """
 
-    __slots__ = ("_rules",)
+    __slots__ = ("_own",)
 
     def __init__(self, *, patterns: Iterable[str] = (), secrets: Iterable[str] = ()) -> None:
         own = [_compiled(pattern) for pattern in patterns]
-        self._rules = (*_literal(secrets), *RULES, *own)
+        self._own = (*_literal(secrets), *own)
 
     def __repr__(self) -> str:
-        return f"Redactor({len(self._rules)} rules)"
+        return f"Redactor({len(RULES) + len(self._own)} rules)"
 
     def redact(self, text: str) -> str:
         """Return `text` without secrets."""
@@ -53,7 +53,8 @@ class Redactor:
         return text
 
     def _once(self, text: str) -> str:
-        for rule in self._rules:
+        known = RULES if HINT.search(text) else ()
+        for rule in (*self._own, *known):
             if rule.search(text):
                 text = MASK.join(rule.sub(_masked, part) for part in text.split(MASK))
         return text

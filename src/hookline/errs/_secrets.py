@@ -18,6 +18,14 @@ _IS: Final = r"\s{0,8}+(?::|=>?)\s{0,8}+"
 _VALUE: Final = r"(?P<secret>\"(?:[^\"\\]|\\.)++\"?|'(?:[^'\\]|\\.)++'?|[^\s,;&\"'(){}\[\]]+)"
 _ANY_CASE: Final = re.IGNORECASE
 
+# One look for most text: no rule matches where none of these words stands. A test holds it against the rules.
+HINT: Final = re.compile(
+    r"://|auth|cookie|bearer|basic|passw|passphrase|pwd|secret|token|key|cred|sig|session|jwt|assertion|code=|sasl"
+    r"|hooks\.slack|discord|webhook|telegram|gh[pousr]_|github_pat|glpat|xox|xapp|whs|a[ks]ia|[sr]k_|npm_|pypi-|aiza"
+    r"|eyj|input_value|failing row",
+    _ANY_CASE,
+)
+
 RULES: Final[tuple[re.Pattern[str], ...]] = (
     # Keys in PEM
     re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?P<secret>.+?)(?=-----END|\Z)", re.DOTALL),
@@ -32,7 +40,7 @@ RULES: Final[tuple[re.Pattern[str], ...]] = (
     re.compile(r"\bbearer\s{1,8}+(?P<secret>[a-z0-9._~+/=-]{6,})", _ANY_CASE),
     re.compile(r"\bbasic\s{1,8}+(?=[a-z]{0,64}[0-9+/=])(?P<secret>[a-z0-9+/]{6,}={0,2})", _ANY_CASE),
     # Credentials in URLs and DSNs; also with an unescaped slash in the password
-    re.compile(r"://[^\s/?#@:\"'<>]{0,256}+:(?!\d{1,5}+(?:[/?#\s]|\Z))(?P<secret>[^\s\"'<>]{1,256})@"),
+    re.compile(r"://(?P<secret>[^\s/?#@:\"'<>]{0,256}+:(?!\d{1,5}+(?:[/?#\s]|\Z))[^\s\"'<>]{1,256})@"),
     re.compile(r"://(?P<secret>[^\s/?#\"'<>]+)@"),
     # URLs that are secrets themselves
     re.compile(r"hooks\.slack(?:-gov)?\.com/\w{1,32}/(?P<secret>[^\s\"'<>]+)", _ANY_CASE),

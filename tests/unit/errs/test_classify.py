@@ -1,0 +1,362 @@
+"""What each error means: the matrix of docs/errors.md."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import socket
+import sqlite3
+import ssl
+import urllib.error
+from email.message import Message
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hookline.errs import (
+    DEFAULT_CLASSIFIERS,
+    DEFAULT_RETRY_STATUSES,
+    KNATIVE_RETRY_STATUSES,
+    HttpStatusError,
+    Verdict,
+    classify,
+    dependency_error,
+    http_classifier,
+    retryable_dependency_error,
+    retryable_error,
+    user_error,
+)
+
+AWAY = Verdict.INFRA_DEPENDENCY_RETRYABLE
+REFUSED = Verdict.INFRA_DEPENDENCY
+KNATIVE = Path(__file__).with_name("knative-data-plane-status.json")
+
+
+def foreign(module: str, *names: str, base: type[Exception] = Exception, **attributes: object) -> Exception:
+    """Make an error of a library that is not installed: `names` from the base class down."""
+    kind: type[Exception] = base
+    for name in names:
+        kind = type(name, (kind,), {"__module__": module})
+    error = kind("boom")
+    for attribute, value in attributes.items():
+        setattr(error, attribute, value)
+    return error
+
+
+def status(code: int) -> HttpStatusError:
+    """Make the answer of a receiver."""
+    return HttpStatusError(code, host="ci.example.com")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "retryable", "dependency"),
+    [
+        (Verdict.UNKNOWN, False, False),
+        (Verdict.USER, False, False),
+        (Verdict.INFRA, False, False),
+        (Verdict.INFRA_RETRYABLE, True, False),
+        (Verdict.INFRA_DEPENDENCY, False, True),
+        (Verdict.INFRA_DEPENDENCY_RETRYABLE, True, True),
+    ],
+)
+def test_a_verdict_says_whether_to_retry_and_whose_fault(
+    verdict: Verdict, *, retryable: bool, dependency: bool
+) -> None:
+    """Only the two retryable verdicts retry, and only the two dependency verdicts count as an outage (P9)."""
+    assert (verdict.retryable, verdict.dependency) == (retryable, dependency)
+
+
+def test_ranks_follow_the_table() -> None:
+    """InfraRetryable > InfraDependencyRetryable > Infra > User > InfraDependency > Unknown."""
+    assert sorted(Verdict, key=lambda verdict: -verdict.rank) == [
+        Verdict.INFRA_RETRYABLE,
+        Verdict.INFRA_DEPENDENCY_RETRYABLE,
+        Verdict.INFRA,
+        Verdict.USER,
+        Verdict.INFRA_DEPENDENCY,
+        Verdict.UNKNOWN,
+    ]
+
+
+def test_http_statuses() -> None:
+    """408, 429 and 5xx wait for the receiver; 501, 505 and every other failure status is permanent."""
+    waiting = {408, 429, *range(500, 600)} - {501, 505}
+    assert {code for code in range(100, 600) if classify(status(code)) is AWAY} == waiting
+    assert {classify(status(code)) for code in set(range(600)) - waiting} == {REFUSED}
+
+
+@pytest.mark.parametrize("row", json.loads(KNATIVE.read_text())["rows"], ids=lambda row: str(row["status"]))
+def test_knative_statuses_are_one_setting_away(row: dict[str, object]) -> None:
+    """With KNATIVE_RETRY_STATUSES the classifier follows Knative's table; the default differs on 404, 409, 501, 505."""
+    classifiers = (http_classifier(retry_statuses=KNATIVE_RETRY_STATUSES),)
+    if row["delivered"]:
+        return
+    for code in knative_codes(str(row["status"])):
+        assert (classify(status(code), classifiers) is AWAY) is row["retry"]
+
+
+def knative_codes(pattern: str) -> list[int]:
+    """Return the statuses a row of the table speaks of."""
+    if pattern == "other 4xx":
+        return sorted(set(range(400, 500)) - {400, 401, 403, 404, 408, 409, 429})
+    return list(range(int(pattern[0]) * 100, int(pattern[0]) * 100 + 100)) if "x" in pattern else [int(pattern)]
+
+
+def test_the_default_differs_from_knative_only_where_documented() -> None:
+    """The two sets of statuses differ on 404, 409, 501 and 505 alone."""
+    assert set(KNATIVE_RETRY_STATUSES) ^ set(DEFAULT_RETRY_STATUSES) == {404, 409, 501, 505}
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (httpx2.ConnectError("x"), AWAY),
+        (httpx2.ReadTimeout("x"), AWAY),
+        (httpx2.PoolTimeout("x"), AWAY),
+        (httpx2.RemoteProtocolError("x"), AWAY),
+        (httpx2.ProxyError("x"), AWAY),
+        (httpx2.TooManyRedirects("x"), REFUSED),
+        (httpx2.DecodingError("x"), REFUSED),
+        (httpx2.UnsupportedProtocol("x"), Verdict.UNKNOWN),
+        (httpx2.LocalProtocolError("x"), Verdict.UNKNOWN),
+        (httpx2.InvalidURL("x"), Verdict.UNKNOWN),
+        (foreign("requests.exceptions", "RequestException", "ConnectionError", "SSLError", base=OSError), AWAY),
+        (foreign("requests.exceptions", "RequestException", "Timeout", "ReadTimeout", base=OSError), AWAY),
+        (foreign("requests.exceptions", "RequestException", "InvalidURL", base=OSError), Verdict.UNKNOWN),
+        (foreign("urllib3.exceptions", "HTTPError", "MaxRetryError"), AWAY),
+        (foreign("aiohttp.client_exceptions", "ClientError", "ClientConnectionError", "ServerDisconnectedError"), AWAY),
+        (foreign("aiohttp.client_exceptions", "ClientError", "ClientResponseError", status=503), AWAY),
+        (foreign("aiohttp.client_exceptions", "ClientError", "ClientResponseError", status=422), REFUSED),
+        (foreign("github.GithubException", "GithubException", status=403), REFUSED),
+        (foreign("slack_sdk.errors", "SlackApiError", status_code=200), Verdict.UNKNOWN),
+        (urllib.error.HTTPError("http://x", 503, "m", Message(), None), AWAY),
+        (urllib.error.HTTPError("http://x", 404, "m", Message(), None), REFUSED),
+        (urllib.error.URLError(ConnectionRefusedError()), AWAY),
+        (urllib.error.URLError(TimeoutError()), AWAY),
+        (urllib.error.URLError(FileNotFoundError(errno.ENOENT, "x")), Verdict.UNKNOWN),
+        (urllib.error.URLError("unknown url type: gopher"), Verdict.UNKNOWN),
+    ],
+    ids=repr,
+)
+def test_http_clients(error: Exception, verdict: Verdict) -> None:
+    """A client's lost connection or timeout waits for the receiver; its misuse is nobody's outage."""
+    assert classify(error) is verdict
+
+
+def test_a_status_error_of_a_client_speaks_by_its_status() -> None:
+    """The status of the response an exception carries decides."""
+    request = httpx2.Request("POST", "https://ci.example.com/hooks")
+    gone, busy = (
+        httpx2.HTTPStatusError("x", request=request, response=httpx2.Response(code, request=request))
+        for code in (410, 503)
+    )
+    assert (classify(gone), classify(busy)) == (REFUSED, AWAY)
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict"),
+    [
+        ("08006", AWAY),
+        ("57P01", AWAY),
+        ("57P04", REFUSED),
+        ("57014", AWAY),
+        ("53300", AWAY),
+        ("40001", AWAY),
+        ("40P01", AWAY),
+        ("40002", REFUSED),
+        ("55P03", AWAY),
+        ("25006", AWAY),
+        ("58030", AWAY),
+        ("23505", REFUSED),
+        ("42P01", REFUSED),
+        ("22003", REFUSED),
+        ("28P01", REFUSED),
+        ("XX000", REFUSED),
+    ],
+)
+@pytest.mark.parametrize("attribute", ["sqlstate", "pgcode"])
+def test_sqlstates(state: str, verdict: Verdict, attribute: str) -> None:
+    """The SQLSTATE decides, whichever driver carries it and whatever its class is called."""
+    error = foreign("psycopg.errors", "Error", "DatabaseError", "OperationalError")
+    setattr(error, attribute, state)
+    assert classify(error) is verdict
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (foreign("psycopg", "Error", "DatabaseError", "OperationalError", sqlstate=None), AWAY),
+        (foreign("psycopg", "Error", "InterfaceError"), AWAY),
+        (foreign("psycopg_pool.errors", "PoolTimeout"), AWAY),
+        (foreign("asyncpg.exceptions", "InterfaceError"), AWAY),
+        (foreign("pymysql.err", "MySQLError", "DatabaseError", "OperationalError"), AWAY),
+        (foreign("psycopg", "Error", "DatabaseError", "DataError", sqlstate=None), REFUSED),
+        (foreign("sqlalchemy.exc", "SQLAlchemyError", "TimeoutError"), AWAY),
+        (foreign("psycopg", "Error", "ProgrammingError"), Verdict.UNKNOWN),
+    ],
+    ids=repr,
+)
+def test_drivers_without_a_sqlstate(error: Exception, verdict: Verdict) -> None:
+    """A driver that lost its server has no SQLSTATE; PEP 249's class names say it then."""
+    assert classify(error) is verdict
+
+
+def sqlite_error(code: int) -> sqlite3.OperationalError:
+    """Make the error SQLite raises for a result code."""
+    error = sqlite3.OperationalError("some text")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (sqlite3.SQLITE_BUSY, AWAY),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, AWAY),
+        (sqlite3.SQLITE_LOCKED, AWAY),
+        (sqlite3.SQLITE_FULL, AWAY),
+        (sqlite3.SQLITE_IOERR, AWAY),
+        (sqlite3.SQLITE_CANTOPEN, AWAY),
+        (sqlite3.SQLITE_NOMEM, Verdict.INFRA_RETRYABLE),
+        (sqlite3.SQLITE_CONSTRAINT_UNIQUE, REFUSED),
+        (sqlite3.SQLITE_CORRUPT, REFUSED),
+        (sqlite3.SQLITE_READONLY, REFUSED),
+    ],
+)
+def test_sqlite_result_codes(code: int, verdict: Verdict) -> None:
+    """SQLite speaks by its result code, extended codes by their primary one, never by text."""
+    assert classify(sqlite_error(code)) is verdict
+
+
+def test_a_locked_sqlite_file_is_a_dependency_that_is_busy(tmp_path: Path) -> None:
+    """A real lock held by another connection waits for it."""
+    first, second = (sqlite3.connect(tmp_path / "w.db", timeout=0, isolation_level=None) for _ in range(2))
+    try:
+        first.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            second.execute("BEGIN EXCLUSIVE")
+    finally:
+        first.close()
+        second.close()
+    assert classify(caught.value) is AWAY
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (TimeoutError(), Verdict.INFRA_RETRYABLE),
+        (TimeoutError(errno.ETIMEDOUT, "connect"), AWAY),
+        (ConnectionRefusedError(), AWAY),
+        (ConnectionResetError(), AWAY),
+        (BrokenPipeError(), AWAY),
+        (socket.gaierror(socket.EAI_NONAME, "x"), AWAY),
+        (ssl.SSLCertVerificationError("x"), AWAY),
+        (OSError(errno.EHOSTUNREACH, "x"), AWAY),
+        (OSError(errno.ENOSPC, "x"), AWAY),
+        (OSError(errno.EMFILE, "x"), Verdict.INFRA_RETRYABLE),
+        (MemoryError(), Verdict.INFRA_RETRYABLE),
+        (FileNotFoundError(errno.ENOENT, "x"), Verdict.UNKNOWN),
+        (PermissionError(errno.EACCES, "x"), Verdict.UNKNOWN),
+        (OSError("x"), Verdict.UNKNOWN),
+        (ValueError("x"), Verdict.UNKNOWN),
+        (KeyError("x"), Verdict.UNKNOWN),
+        (StopIteration(), Verdict.UNKNOWN),
+        (RecursionError(), Verdict.UNKNOWN),
+        (asyncio.CancelledError(), Verdict.UNKNOWN),
+        (SystemExit(0), Verdict.UNKNOWN),
+        (GeneratorExit(), Verdict.UNKNOWN),
+        (KeyboardInterrupt(), Verdict.UNKNOWN),
+    ],
+    ids=repr,
+)
+def test_plain_errors(error: BaseException, verdict: Verdict) -> None:
+    """Connections wait for the other end, a bare timeout counts attempts, a missing file and a bug are permanent."""
+    assert classify(error) is verdict
+
+
+async def test_asyncio_sums_up_addresses_in_a_plain_oserror() -> None:
+    """Several addresses that fail each its own way are a lost connection, though asyncio's error has no errno."""
+    loop = asyncio.get_running_loop()
+    closed = socket.socket()
+    closed.bind(("127.0.0.1", 0))
+    port = closed.getsockname()[1]
+    closed.close()
+
+    class Resolver:
+        async def __call__(self, *_: object, **__: object) -> list[tuple[object, ...]]:
+            kind = (socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+            return [(socket.AF_INET, *kind, ("127.0.0.1", at)) for at in (port, port - 1)]
+
+    loop.getaddrinfo = Resolver()  # type: ignore[assignment, method-assign]  # two addresses, neither listening
+    with pytest.raises(OSError) as caught:  # noqa: PT011  # the class is the point: a plain OSError
+        await asyncio.open_connection("two.example.com", port)
+    assert type(caught.value) is OSError
+    assert classify(caught.value) is AWAY
+
+
+@pytest.mark.parametrize(
+    ("wrap", "verdict"),
+    [
+        (user_error, Verdict.USER),
+        (retryable_error, Verdict.INFRA_RETRYABLE),
+        (dependency_error, REFUSED),
+        (retryable_dependency_error, AWAY),
+    ],
+)
+def test_an_explicit_wrap_wins_wherever_it_stands(wrap: object, verdict: Verdict) -> None:
+    """No classifier is asked when somebody on the chain said what it means."""
+    assert callable(wrap)
+    wrapped = wrap(TimeoutError())
+    outer = ConnectionResetError()
+    outer.__cause__ = wrapped
+    assert classify(wrapped) is verdict
+    assert classify(outer) is verdict
+
+
+def test_the_outermost_of_two_wraps_wins() -> None:
+    """Whoever wraps later knows more."""
+    assert classify(user_error(retryable_error(ValueError()))) is Verdict.USER
+
+
+def test_the_outermost_node_that_a_classifier_claims_wins() -> None:
+    """Nodes are asked from the outside in, and at each node the classifiers in their order."""
+    outer = status(404)
+    outer.__cause__ = ConnectionResetError()
+    plain = RuntimeError()
+    plain.__cause__ = ConnectionResetError()
+    assert (classify(outer), classify(plain)) == (REFUSED, AWAY)
+
+
+def test_classifiers_are_asked_in_order() -> None:
+    """The first that claims a node decides it."""
+
+    def user(_: BaseException) -> Verdict:
+        return Verdict.USER
+
+    assert classify(TimeoutError(), (user, *DEFAULT_CLASSIFIERS)) is Verdict.USER
+    assert classify(TimeoutError(), (*DEFAULT_CLASSIFIERS, user)) is Verdict.INFRA_RETRYABLE
+
+
+def test_the_context_is_no_cause() -> None:
+    """An error raised while handling another does not mean what the other meant."""
+    error = ValueError()
+    error.__context__ = ConnectionResetError()
+    assert classify(error) is Verdict.UNKNOWN
+
+
+def test_a_wrap_raised_from_another_error_still_wraps() -> None:
+    """`raise wrap(x) from y` keeps what the wrap says and what it wraps."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # the wrap's class is private
+        raise user_error(ValueError("bad order")) from ConnectionResetError()
+    assert classify(caught.value) is Verdict.USER
+
+
+def test_a_classifier_that_raises_has_said_nothing() -> None:
+    """One broken classifier costs its own opinion, never the delivery's verdict."""
+
+    def broken(_: BaseException) -> Verdict:
+        raise ZeroDivisionError
+
+    assert classify(TimeoutError(), (broken, *DEFAULT_CLASSIFIERS)) is Verdict.INFRA_RETRYABLE
