@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime
-from typing import Final, TypeAlias
+from itertools import islice
+from typing import Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
 
 Redact: TypeAlias = Callable[[str], str]
 
@@ -69,12 +72,17 @@ class Plain:
             return "[circular or too deep]"
         self._inside.add(id(value))
         try:
-            return self._mapping(value) if isinstance(value, Mapping) else [self.value(each) for each in value]
+            return (
+                self._mapping(value) if isinstance(value, Mapping) else [self.value(each) for each in self._few(value)]
+            )
         finally:
             self._inside.discard(id(value))
 
     def _mapping(self, value: Mapping[object, object]) -> dict[str, object]:
-        return {self.text(readable(name)): self.named(name, each) for name, each in value.items()}
+        return {self.text(readable(name)): self.named(name, each) for name, each in self._few(value.items())}
+
+    def _few(self, values: Iterable[T]) -> Iterator[T]:
+        return islice(values, max(_MAX_NODES - self._nodes, 1))
 
     def named(self, name: object, value: object) -> object:
         """Return the value of a member: hidden when its name says that it is a secret."""
