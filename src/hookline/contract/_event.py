@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CORE_HEADERS", "Event", "event_of_foreign", "event_of_message", "now_ms"]
 
 CORE_HEADERS: Final = frozenset({"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_time", "ce_subject"})
-_NO_ATTRIBUTES: Final = CORE_HEADERS | {f"ce_{VERSION_ATTRIBUTE}"}
+_NO_ATTRIBUTES: Final = CORE_HEADERS | {"ce_datacontenttype", f"ce_{VERSION_ATTRIBUTE}"}
 
 _set = object.__setattr__
 
@@ -249,5 +249,5 @@ def _read_attributes(headers: Headers) -> Mapping[str, str]:
     return ReadOnlyDict(
         (name[3:], read_text(value))
         for name, value in headers
-        if name.startswith("ce_") and name not in _NO_ATTRIBUTES and value is not None and is_attribute_name(name[3:])
+        if name.startswith("ce_") and name not in _NO_ATTRIBUTES and value and is_attribute_name(name[3:])
     )

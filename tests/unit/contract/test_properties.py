@@ -32,7 +32,7 @@ CONTENT_TYPES = [
 
 ce_headers = st.fixed_dictionaries(
     {}, optional={name: st.just(value) | st.binary(max_size=8) | st.none() for name, value in MANDATORY.items()}
-    | {name: st.none() | st.binary(max_size=8) for name in ("ce_time", "ce_subject", "ce_dataschema", "ce_subjectversion", "ce_x")},
+    | {name: st.none() | st.binary(max_size=8) for name in ("ce_time", "ce_subject", "ce_dataschema", "ce_subjectversion", "ce_x", "ce_datacontenttype")},
 )  # fmt: skip  # one strategy
 described = st.fixed_dictionaries(
     {}, optional={"content-type": st.none() | st.sampled_from(CONTENT_TYPES) | st.binary(max_size=30)}
@@ -73,6 +73,7 @@ def repr_json(value: object) -> bytes:
 
 @settings(max_examples=600)
 @given(st.none() | st.binary(max_size=8), values(), headers, ce_headers, described)
+@example(None, sample_value(), (), {"ce_dataschema": b""}, {})
 @example(None, b"\x0a\x01i\x12\x01s\x1a\x01t", (), {}, {})
 def test_reading_is_total(
     key: bytes | None,
