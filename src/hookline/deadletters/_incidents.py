@@ -66,7 +66,7 @@ class Incident:
     """One cause, counted. Belongs to one event loop; ``lock`` is held by the task that decides about a letter or pages.
 
     ``told`` holds each pager's last accepted page. ``answering`` is the position of the unacknowledged letter that answers for the next update, and
-    ``answering_number`` that letter's number.
+    ``answering_number`` the highest number that it answers for: its own, or that of a letter let go on its account.
     """
 
     key: IncidentKey
@@ -89,6 +89,10 @@ class Incident:
             self.first_failed_at_ms = _least(self.first_failed_at_ms, sighting.failed_at_ms)
             self.last_failed_at_ms = _greatest(self.last_failed_at_ms, sighting.failed_at_ms)
         return self.count
+
+    def owes(self, position: str, number: int) -> int:
+        """Return the number that must be told before this letter may go: its own, or the highest it answers for."""
+        return max(number, self.answering_number) if self.answering == position else number
 
     def untold(self, number: int, pagers: Iterable[str]) -> list[str]:
         """Return the pagers that have not been told of the letter with this number."""
@@ -150,13 +154,15 @@ class IncidentBook:
 
         Called, like `accepted`, by one task of the incident at a time: a letter that is let go was counted before the next page is written.
         """
+        number = incident.owes(position, number)
         untold = incident.untold(number, pagers)
         if not untold:
             return Step.RELEASE
         if self.due(incident, untold, now):
             return Step.PAGE
         if incident.answering is None:
-            incident.answering, incident.answering_number = position, number
+            incident.answering = position
+        incident.answering_number = max(number, incident.answering_number)
         return Step.WAIT if incident.answering == position else Step.RELEASE
 
     def due(self, incident: Incident, pagers: Iterable[str], now: float) -> list[str]:

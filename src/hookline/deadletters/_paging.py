@@ -109,10 +109,11 @@ class Paging:
             step = self._book.next_step(incident, position, number, now=now, pagers=self._names)
             if step is Step.RELEASE:
                 return
+            owed = incident.owes(position, number)
             if step is Step.WAIT:
-                delay = self._book.seconds_to_update(incident, incident.untold(number, self._names), now)
+                delay = self._book.seconds_to_update(incident, incident.untold(owed, self._names), now)
                 raise UpdateOwedError("the incident's next update page is not due yet", delay_seconds=delay)
-            await self._page(incident, number, now)
+            await self._page(incident, owed, now)
 
     async def _page(self, incident: Incident, number: int, now: float) -> None:
         due = [self._lines[name] for name in self._book.due(incident, incident.untold(number, self._names), now)]

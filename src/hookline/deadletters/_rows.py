@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from hookline.contract import event_to_json
-from hookline.deadletters._text import rfc3339
+from hookline.deadletters._text import one_line, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class Row:
             hooks=stored.hooks,
             code=letter.code,
             letter_class=str(letter.letter_class),
-            message=redact(letter.message),
+            message=one_line(redact(letter.message), 500),
             failed_at_ms=stored.failed_at_ms,
             redrives=letter.redrives,
             origin=str(stored.origin) if stored.origin else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -143,6 +144,20 @@ async def test_a_reason_is_needed() -> None:
     plan = await topics.dead_letters.plan(Filter())
     with pytest.raises(PlanRefusedError):
         await topics.dead_letters.execute(plan, topics, reason=" ", operator="kim")
+
+
+async def test_rows_and_reports_are_documents_for_scripts() -> None:
+    """What `--output json` prints has stable names, the id of a row is the id of its result, and JSON can hold it."""
+    topics = Topics()
+    topics.add_letters("a")
+    (row,) = await topics.dead_letters.list_rows(Filter(limit=1))
+    plan = await topics.dead_letters.plan(Filter(ids=(row.id,)))
+    report = await topics.dead_letters.execute(plan, topics, reason="mended", operator="kim")
+    listed, told = row.document(), report.document()
+    assert (listed["hooks"], listed["class"], listed["redrives"]) == (["ci"], "permanent", 0)
+    assert (told["republished"], told["failed"], told["not_sent"], told["sent_before"]) == (1, 0, 0, 0)
+    assert told["results"] == [{"id": row.id, "result": "confirmed", "target": f"{HOOK_TOPIC}/0/0", "error": None}]
+    assert json.dumps([listed, told, plan.document(), (await topics.dead_letters.show(row.id)).document()])
 
 
 async def test_an_unknown_id_is_said_by_name() -> None:

@@ -140,6 +140,22 @@ async def test_a_working_pager_is_not_paged_again_because_another_is_down() -> N
     assert desk.released == {1}
 
 
+async def test_the_letter_that_answers_waits_for_all_that_were_let_go_on_its_account() -> None:
+    """Pagers that were told at different times: nobody is let go on the account of a letter that leaves before them."""
+    one, two = FakePager("one", down=True), FakePager("two")
+    desk = Desk([one, two])
+    await desk.arrive(1)
+    await desk.arrive(2)
+    one.down, desk.time.seconds = False, 1
+    await desk.retry_all()
+    await desk.arrive(3)
+    assert desk.released == {1, 3}
+    desk.time.seconds += 61
+    await desk.retry_all()
+    assert desk.released == {1, 2, 3}
+    assert [pager.pages[-1].count for pager in (one, two)] == [3, 3]
+
+
 async def test_a_letter_after_the_window_opens_the_incident_anew() -> None:
     """When a cause was quiet for the window, the next letter pages at once, counts from 1, and keeps the incident's name."""
     desk = Desk()

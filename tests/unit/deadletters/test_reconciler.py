@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import TYPE_CHECKING
@@ -147,6 +148,14 @@ def test_it_never_gives_up(attempt: int, error: Exception) -> None:
 def test_a_second_dead_letter_of_an_event_is_no_duplicate() -> None:
     """Each dead letter counts, so the reconciler names no identity."""
     assert reconciler().identify(delivery()) is None  # type: ignore[func-returns-value] # None is the answer tested
+
+
+async def test_entering_and_leaving_it_is_safe_with_and_without_such_pagers() -> None:
+    """The repeating task lives exactly as long as the reconciler is entered."""
+    for pagers in ((), (FakePager(keep_seconds=100),)):
+        async with reconciler(*pagers):
+            assert len(asyncio.all_tasks()) == 1 + len(pagers)
+        assert len(asyncio.all_tasks()) == 1
 
 
 async def test_pagers_that_forget_are_told_again_while_the_incident_lasts() -> None:
