@@ -19,7 +19,6 @@ TARGET = ROOT / "src" / "hookline" / "contract" / "v1"
 @pytest.fixture(scope="module")
 def generate() -> ModuleType:
     """Load the script that generates."""
-    pytest.importorskip("grpc_tools")
     spec: Any = importlib.util.spec_from_file_location("generate", ROOT / "proto" / "generate.py")
     module: ModuleType = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
