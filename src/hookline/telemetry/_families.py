@@ -29,6 +29,8 @@ class Family(Generic[M]):
         self._metric = metric
         self._bounds = bounds
         self._domain = domain
+        # No larger than the bounds allow: it is keyed by folded values.
+        self._children: dict[tuple[str, ...], M] = {}
 
     def labels(self, **values: object) -> M:
         """Return the series of these label values, to be kept where it is hot.
@@ -36,12 +38,18 @@ class Family(Generic[M]):
         Exactly the labels of the table must be given: anything else raises TypeError. Values are folded into their
         bound, so any value is safe.
         """
-        return self._metric.labels(*self._key(values))
+        key = self._key(values)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self._metric.labels(*key)
+        return child
 
     def remove(self, **values: object) -> None:
         """Take a series away, as of a partition that moved; a handle kept on it then counts nothing."""
+        key = self._key(values)
+        self._children.pop(key, None)
         with contextlib.suppress(KeyError):
-            self._metric.remove(*self._key(values))
+            self._metric.remove(*key)
 
     @property
     def metric(self) -> M:
