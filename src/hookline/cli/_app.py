@@ -50,8 +50,8 @@ def _options(
     del show_version
 
 
-def main() -> None:
-    """Run the command line. Exit codes: 0 ok, 1 failure, 2 usage."""
+def run_app() -> None:
+    """Run the command that was typed, and turn the errors that are to be expected into one line and exit code 1."""
     try:
         app()
     except _EXPECTED as error:

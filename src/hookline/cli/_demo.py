@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-import structlog
 import typer
 from rich.console import Console
 from rich.text import Text
+
+from hookline.telemetry import configure_logging
 
 from ._options import Output, OutputOption, print_json
 from ._story import Story, Tally
@@ -29,7 +29,7 @@ _STYLES = {
 
 def demo(output: OutputOption = Output.TEXT) -> None:
     """Play the merge-queue story on a broker inside this process: published, retried, dead-lettered, paged, republished."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    configure_logging(level="critical")
     timeline = Timeline(silent=output is Output.JSON)
     with tempfile.TemporaryDirectory(prefix="hookline-demo-") as folder:
         tally = asyncio.run(Story(Path(folder), timeline.tell).play())

@@ -55,7 +55,7 @@ def _handler_for(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
             """Keep standard error for people."""
 
     return Handler

@@ -7,24 +7,39 @@ import os
 import signal
 import sys
 import threading
-from contextlib import nullcontext
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hookline.errs import one_line
 from hookline.kafka import EmbeddedBroker, KafkaClientError
-from hookline.service import Service, build_hooks, configure_service_logging
-from hookline.telemetry import get_logger
+from hookline.service import (
+    ListenAddress,
+    Service,
+    Settings,
+    build_hooks,
+    configure_service_logging,
+    wait_until_usable,
+)
+from hookline.telemetry import configure_logging, get_logger
 
 from ._options import ConfigOption, config_path, settings_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from hookline.service import Settings
+    from hookline.hooks import Resolver
 
 _log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a service is made of."""
+
+    settings: Settings
+    resolver: Resolver
 
 
 def run(
@@ -32,26 +47,58 @@ def run(
     embedded: Annotated[
         bool, typer.Option("--embedded", help="Use a broker inside this process, for trying things out.")
     ] = False,
+    stay: Annotated[
+        str | None,
+        typer.Option(
+            "--stay",
+            metavar="HOST:PORT",
+            help="When the settings cannot be used: answer /livez and /readyz there and try again, instead of ending.",
+        ),
+    ] = None,
 ) -> None:
     """Run a domain's hook stage and dead-letter reconciler until SIGTERM."""
-    settings = settings_of(config)
-    configure_service_logging(settings)
-    broker: AbstractContextManager[EmbeddedBroker | None] = EmbeddedBroker() if embedded else nullcontext()
-    with broker as running:
-        if running is not None:
-            settings = settings.for_embedded(running.bootstrap)
-            running.create_topics(settings.hook_topic(), settings.dead_letter_topic())
-            _log.info("embedded broker, for trying things out only", bootstrap=running.bootstrap)
-        code = asyncio.run(_serve(settings, str(config_path(config) or "hookline.toml")))
+    with ExitStack() as stack:
+        broker = stack.enter_context(EmbeddedBroker()) if embedded else None
+        code = asyncio.run(_run(config, broker, _address(stay)))
     _leave(code)
 
 
-async def _serve(settings: Settings, config: str) -> int:
+async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenAddress | None) -> int:
     """Serve until a signal or until a part breaks; tell the exit code."""
-    service = Service(settings, build_hooks(settings), config_path=config)
     stopping = asyncio.Event()
     _listen_for_signals(stopping)
+    wiring = await _wire(config, stay, stopping)
+    if wiring is None:
+        return 0
+    configure_service_logging(wiring.settings)
+    if broker is not None:
+        wiring = replace(wiring, settings=_joined(wiring.settings, broker))
+    service = Service(wiring.settings, wiring.resolver, config_path=str(config_path(config) or "hookline.toml"))
     await service.start()
+    return await _serve(service, stopping)
+
+
+async def _wire(config: Path | None, stay: ListenAddress | None, stopping: asyncio.Event) -> Wiring | None:
+    """Load the settings and make the hooks; None when told to stop while they could not be used."""
+
+    def load() -> Wiring:
+        settings = settings_of(config)
+        return Wiring(settings, build_hooks(settings))
+
+    if stay is None:
+        return load()
+    configure_logging()
+    return await wait_until_usable(load, stay, stopping)
+
+
+def _joined(settings: Settings, broker: EmbeddedBroker) -> Settings:
+    """Point the settings at the embedded broker and make their topics there."""
+    broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
+    _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap)
+    return settings.for_embedded(broker.bootstrap)
+
+
+async def _serve(service: Service, stopping: asyncio.Event) -> int:
     broken = asyncio.create_task(service.wait())
     asked = asyncio.create_task(stopping.wait())
     await asyncio.wait((broken, asked), return_when=asyncio.FIRST_COMPLETED)
@@ -65,6 +112,15 @@ async def _serve(settings: Settings, config: str) -> int:
     if failure is not None:
         _log.critical("ended by a failure", error=one_line(failure))
     return 1 if failure else 0
+
+
+def _address(text: str | None) -> ListenAddress | None:
+    if text is None:
+        return None
+    try:
+        return ListenAddress.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _listen_for_signals(stopping: asyncio.Event) -> None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from hookline.consume import Delivery, Done, Duplicate, GiveUp, Outcome, Retry
+from hookline.consume import Delivery, Done, Duplicate, GiveUp, Hold, Outcome, Retry
 from hookline.contract import DeadLetterClass, Event, MalformedRecordError, decode_record
 from hookline.deadletters import Fate, Filter
 from hookline.hooks import Hooks, MergedHooks
@@ -93,6 +93,8 @@ class Audience:
                 self._tell(
                     "retry", f"{name} in {delay_seconds:.1f} s: {error}; its siblings are done and not run again"
                 )
+            case Hold():
+                pass
             case GiveUp(letter_class, _, message):
                 self.counts[letter_class.value] += 1
                 self._tell("dead letter", f"{name}, {letter_class.value}: {message}")

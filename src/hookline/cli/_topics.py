@@ -27,10 +27,15 @@ FileOption: TypeAlias = Annotated[
 
 @app.command("apply")
 def apply(config: ConfigOption = None, file: FileOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Create the topics that are missing and set what differs. Never changes the partition count of a topic that exists."""
+    """Create the topics that are missing and, with --file, set what differs in those that exist.
+
+    Never changes the partition count of a topic that exists.
+    """
     settings = settings_of(config)
     with TopicAdmin(settings.client_config()) as admin:
         changes = admin.plan(wanted_topics(settings, file))
+        if file is None:  # the defaults are for new topics: somebody chose what stands in the others
+            changes = [change if change.creates else replace(change, settings={}) for change in changes]
         for change in changes:
             admin.apply(change)
     if output is Output.JSON:

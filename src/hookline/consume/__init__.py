@@ -9,7 +9,7 @@ from ._delivery import Delivery, Handler, Identity, Observer, Observers
 from ._engine import Engine
 from ._invoke import Raised, Returned, invoke
 from ._metered import MeteredObserver
-from ._outcome import Done, Duplicate, GiveUp, Outcome, Retry, RetryPolicy, decide
+from ._outcome import Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy, decide
 from ._settings import EngineSettings
 from ._status import EngineLoad, EngineStatus
 from ._tracker import OffsetTracker
@@ -25,6 +25,7 @@ __all__ = [
     "EngineStatus",
     "GiveUp",
     "Handler",
+    "Hold",
     "Identity",
     "MeteredObserver",
     "Observer",

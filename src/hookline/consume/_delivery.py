@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from hookline.kafka import Record
 
-    from ._outcome import GiveUp, Outcome, Retry
+    from ._outcome import GiveUp, Hold, Outcome, Retry
 
 Identity: TypeAlias = tuple[str, str]
 """(source, id) of an event: what makes a second record of it a duplicate."""
@@ -43,7 +43,7 @@ class Handler(Protocol):
         """Run the record: returning means done, raising means that the effect did not happen."""
         ...
 
-    def decide(self, delivery: Delivery, error: BaseException) -> Retry | GiveUp:
+    def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
         """Decide what follows a failure of `identify` or `handle`."""
         ...
 

@@ -14,7 +14,7 @@ from hookline.telemetry import get_logger
 
 from ._dead_letters import DeadLetterWriter, dead_letter_of
 from ._invoke import Returned, invoke
-from ._outcome import Done, Duplicate, GiveUp, Outcome, Retry, RetryPolicy
+from ._outcome import Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy
 from ._poller import Poller
 from ._status import EngineLoad, EngineStatus
 
@@ -192,9 +192,9 @@ class Engine:
     async def _run(self, partition: Partition, lane: Lane, delivery: Delivery) -> None:
         """Run a record until it is settled."""
         outcome = await self._attempt(partition, lane, delivery)
-        while isinstance(outcome, Retry):
+        while isinstance(outcome, Retry | Hold):
             await self._rest(partition, outcome.delay_seconds)
-            delivery.attempt += 1
+            delivery.attempt += isinstance(outcome, Retry)
             outcome = await self._attempt(partition, lane, delivery)
         self._settle(partition, delivery, outcome)
 
@@ -220,10 +220,11 @@ class Engine:
         await self._handler.handle(delivery)
         return Done(identity)
 
-    def _decide(self, delivery: Delivery, error: BaseException) -> Retry | GiveUp:
-        if delivery.first_failed_at is None:
+    def _decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
+        outcome = self._handler.decide(delivery, error)
+        if delivery.first_failed_at is None and not isinstance(outcome, Hold):
             delivery.first_failed_at = time.time()
-        return self._handler.decide(delivery, error)
+        return outcome
 
     async def _bury(self, partition: Partition, lane: Lane, delivery: Delivery, give_up: GiveUp) -> None:
         """Write a dead letter, however long that takes; meanwhile the record stays and the partition's intake brakes."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from hookline.contract import DeadLetterClass
 
-from ._outcome import Done, Duplicate, GiveUp, Retry
+from ._outcome import Done, Duplicate, GiveUp, Hold, Retry
 
 if TYPE_CHECKING:
     from hookline.telemetry import Metrics
@@ -34,6 +34,8 @@ class MeteredObserver:
                 self._count("duplicate")
             case Retry():
                 self._count("retried")
+            case Hold():
+                self._count("held")
             case GiveUp(letter_class):
                 self._metrics.dead_lettered_total.labels(**{"class": str(letter_class)}).inc()
                 self._count("malformed" if letter_class is DeadLetterClass.MALFORMED else "dead_lettered")

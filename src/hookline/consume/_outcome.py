@@ -6,6 +6,7 @@ An attempt ends as one of a closed union, matched exhaustively where it is settl
      ├ Done        the handler returned: settled
      ├ Duplicate   its identity has completed before: settled
      ├ Retry       run again later; the record stays unsettled, its subject waits
+     ├ Hold        the same, and it counts as nothing
      └ GiveUp      write a dead letter; settled once that is confirmed
 """
 
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_exponential_jitter
 
 from hookline.contract import DeadLetterClass, HookFailure
-from hookline.errs import Verdict
 
 if TYPE_CHECKING:
+    from hookline.errs import Verdict
+
     from ._delivery import Identity
 
 RETRY_AFTER_LIMIT_SECONDS = 3600.0
@@ -50,6 +52,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Run the record again after a wait that counts as no attempt: it could not even begin."""
+
+    delay_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class GiveUp:
     """Write a dead letter.
 
@@ -62,7 +71,7 @@ class GiveUp:
     failures: tuple[HookFailure, ...] = ()
 
 
-Outcome: TypeAlias = Done | Duplicate | Retry | GiveUp
+Outcome: TypeAlias = Done | Duplicate | Retry | Hold | GiveUp
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from hookline.consume import GiveUp, Raised, Retry, RetryPolicy, decide, invoke
+from hookline.consume import GiveUp, Hold, Raised, Retry, RetryPolicy, decide, invoke
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, Redrive, decode_record
 from hookline.errs import HookErrorGroup, Verdict, classify, describe, one_line
 from hookline.telemetry import get_logger
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from hookline.errs import Classifier, Redactor
     from hookline.telemetry import Metrics
 
-    from ._hook import Hook, Resolver
+    from ._hook import Resolver
 
 _NOT_READY_SECONDS = 0.5
+_BUSY_SECONDS = 0.05
 _TOGETHER_SECONDS = 0.1
 
 _log = get_logger(__name__)
@@ -46,6 +49,8 @@ class StagePolicy:
     redactor: Redactor
     timeout_seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """Time limits by hook; a hook without one bounds its own work."""
+    concurrency: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """How many events a hook handles at once, by hook; a hook without one is bounded by the engine alone."""
 
 
 class Stage:
@@ -65,8 +70,9 @@ class Stage:
         self._leave_seconds = leave_seconds
         self._caller = Caller()
         self._doors = Doors()
+        self._running: Counter[str] = Counter()
 
-    async def __aenter__(self) -> Stage:
+    async def __aenter__(self) -> Self:
         """Begin to enter the hooks that the resolver lists."""
         self._doors.enter(hooks_of(self._resolver))
         return self
@@ -102,7 +108,7 @@ class Stage:
         if work.pending():
             raise HookNotReadyError(", ".join(run.name for run in work.pending()))
 
-    def decide(self, delivery: Delivery, error: BaseException) -> Retry | GiveUp:
+    def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
         work = delivery.progress
         if isinstance(error, MalformedRecordError):
@@ -113,9 +119,10 @@ class Stage:
             if run.name in work.raised:
                 self._weigh(run, work.raised[run.name])
         pending = work.pending()
-        if pending:
-            return Retry(max(min(run.due_at for run in pending) - time.monotonic(), 0.0))
-        return _give_up(work)
+        if not pending:
+            return _give_up(work)
+        delay_seconds = max(min(run.due_at for run in pending) - time.monotonic(), 0.0)
+        return Retry(delay_seconds) if work.raised else Hold(delay_seconds)
 
     def _open(self, delivery: Delivery) -> Work:
         record = delivery.record
@@ -132,27 +139,44 @@ class Stage:
         return [HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in work.redrive.hooks]
 
     async def _run(self, work: Work, due: Sequence[HookRun]) -> dict[str, BaseException]:
-        """Run hooks together and return what they raised; one that is not entered yet is put off, uncharged."""
-        ready = [run for run in due if self._is_ready(run)]
-        if len(ready) == 1:
-            errors = [await self._call(ready[0], work)]
-        else:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._call(run, work)) for run in ready]
-            errors = [task.result() for task in tasks]
+        """Run hooks together and return what they raised; one that is not entered yet or busy is put off, uncharged."""
+        ready = [run for run in due if self._admits(run)]
+        try:
+            errors = await self._call_together(ready, work)
+        finally:
+            for run in ready:
+                self._release(run)
         return {run.name: error for run, error in zip(ready, errors, strict=True) if error is not None}
 
-    def _is_ready(self, run: HookRun) -> bool:
-        if run.hook is not None and self._doors.is_open(run.hook):
-            return True
-        run.due_at = time.monotonic() + _NOT_READY_SECONDS
-        return False
+    async def _call_together(self, runs: Sequence[HookRun], work: Work) -> list[BaseException | None]:
+        if len(runs) == 1:
+            return [await self._call(runs[0], work)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._call(run, work)) for run in runs]
+        return [task.result() for task in tasks]
+
+    def _admits(self, run: HookRun) -> bool:
+        if run.hook is None or not self._doors.is_open(run.hook):
+            run.due_at = time.monotonic() + _NOT_READY_SECONDS
+            return False
+        if self._running[run.name] >= self._policy.concurrency.get(run.name, sys.maxsize):
+            run.due_at = time.monotonic() + _BUSY_SECONDS
+            return False
+        self._running[run.name] += 1
+        run.admitted = True
+        return True
+
+    def _release(self, run: HookRun) -> None:
+        if run.admitted:
+            run.admitted = False
+            self._running[run.name] -= 1
 
     async def _call(self, run: HookRun, work: Work) -> BaseException | None:
         if run.hook is None:
             return None
         began = time.perf_counter()
         result = await invoke(self._caller.call(run.hook, work.event, self._policy.timeout_seconds.get(run.name)))
+        self._release(run)
         self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
         outcome = "error" if isinstance(result, Raised) else "ok"
         self._metrics.hook_attempts_total.labels(hook=run.name, outcome=outcome).inc()

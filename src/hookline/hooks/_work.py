@@ -34,6 +34,8 @@ class HookRun:
     """By the monotonic clock, in seconds."""
     due_at: float = 0.0
     """By the monotonic clock, in seconds; not run before."""
+    admitted: bool = False
+    """Whether it counts among the running ones of its hook."""
     done: bool = False
     failed: Failed | None = None
 

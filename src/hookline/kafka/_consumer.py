@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from ._errors import ErrorKind, Fault, KafkaClientError
+from ._errors import ErrorKind, Fault, InvalidClientConfigError, KafkaClientError
 from ._record import Record
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class GroupConsumer:
         self._topic = topic
         self._listener = listener
         self._broken: Fault | None = None
-        self._consumer = Consumer({**config.consumer(group, on_fault=self._note), "on_commit": self._committed})
+        self._consumer = _open({**config.consumer(group, on_fault=self._note), "on_commit": self._committed})
         self._consumer.subscribe([topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._lose)
 
     def poll(self, most: int, timeout_seconds: float) -> list[Record]:
@@ -161,3 +161,10 @@ class GroupConsumer:
             TopicPartition(self._topic, partition, offset, metadata)
             for partition, (offset, metadata) in positions.items()
         ]
+
+
+def _open(options: dict[str, object]) -> Consumer:
+    try:
+        return Consumer(options)
+    except KafkaException as error:
+        raise InvalidClientConfigError(f"no consumer can be made: {error.args[0].str()}") from error

@@ -16,6 +16,7 @@ from hookline.service._problems import Problem, SettingsError
 from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
+from hookline.service._waiting import wait_until_usable
 
 __all__ = [
     "Check",
@@ -32,5 +33,6 @@ __all__ = [
     "configure_service_logging",
     "dead_letters_of",
     "load_settings",
+    "wait_until_usable",
     "wanted_topics",
 ]

@@ -128,6 +128,7 @@ class Service:
             classifiers=(*DEFAULT_CLASSIFIERS, kafka_classifier),
             redactor=self._redactor,
             timeout_seconds=self._settings.hook_timeouts(),
+            concurrency=self._settings.hook_concurrency(),
         )
 
     def _retry_policy(self) -> RetryPolicy:

@@ -175,6 +175,10 @@ class Settings(BaseSettings):
         """Return the time limit in seconds of each hook of the file, by its name."""
         return {hook.name: hook.timeout_seconds for hook in self.hooks}
 
+    def hook_concurrency(self) -> dict[str, int]:
+        """Return how many events each hook of the file handles at once, by its name; those without a limit are missing."""
+        return {hook.name: hook.concurrency for hook in self.hooks if hook.concurrency is not None}
+
     def pager_secrets(self, index: int) -> tuple[str, ...]:
         """Read the secrets of one pager, one a line, the newest first; none when it has no ``secret_file``.
 
@@ -195,10 +199,11 @@ class Settings(BaseSettings):
         return self.model_copy(update={"kafka": self.kafka.model_copy(update=bare)})
 
     def for_embedded(self, servers: str) -> Settings:
-        """Return the same settings for an embedded broker, where the new group protocol joins at once."""
+        """Return the same settings for an embedded broker: it knows no security, and the new group protocol joins at once."""
         there = self.with_bootstrap(servers)
-        consumer = {"group.protocol": "consumer"} | there.kafka.consumer
-        return there.model_copy(update={"kafka": there.kafka.model_copy(update={"consumer": consumer})})
+        plain = {table: _without_security(options) for table, options in there.kafka.tables().items()}
+        plain["consumer"].setdefault("group.protocol", "consumer")
+        return there.model_copy(update={"kafka": there.kafka.model_copy(update={**plain, "oauth": None})})
 
     def _oauth(self) -> OAuth | None:
         if self.kafka.oauth is None:
@@ -231,3 +236,7 @@ class Settings(BaseSettings):
     def __repr_args__(self) -> list[tuple[str | None, Any]]:
         """Show which service this is, and no option of it."""
         return [("domain", self.domain), ("hooks", [hook.name for hook in self.hooks])]
+
+
+def _without_security(options: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in options.items() if not key.startswith(("security.", "sasl.", "ssl."))}

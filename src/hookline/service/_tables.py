@@ -28,7 +28,6 @@ LATER: dict[str, str] = {
     "start": "where a new group starts reading",
     "hooks.isolation": "isolation of one hook",
     "hooks.start": "where a new hook starts reading",
-    "hooks.concurrency": "a limit of running calls for one hook",
     "hooks.rate": "a limit of calls a second for one hook",
     "hooks.max_age_seconds": "an age limit for one hook",
     "hooks.retry": "a retry policy of one hook",
@@ -178,6 +177,7 @@ class HookTable(Table):
     kind: Text
     types: Annotated[list[Text], Field(min_length=1)] = ["*"]
     timeout_seconds: PositiveSeconds = 30.0
+    concurrency: Count | None = None
 
     @model_validator(mode="after")
     def _available(self) -> HookTable:
