@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from hookline.contract import DeadLetter, Origin, Redrive, Shrink
+from hookline.contract import DeadLetter, Origin, Shrink
 from hookline.kafka import RecordTooLargeError
 from hookline.telemetry import get_logger
 
@@ -58,31 +58,18 @@ class DeadLetterWriter:
 
 def dead_letter_of(delivery: Delivery, give_up: GiveUp, group: str) -> DeadLetter:
     """Build the letter for a record that is given up: the record as it came, and why."""
-    record = delivery.record
-    source = Origin(record.topic, record.partition, record.offset)
-    redrive = Redrive.from_headers(record.headers)
-    now_ms = time.time_ns() // 1_000_000
-    return DeadLetter(
-        key=record.key,
-        value=record.value,
-        headers=record.headers,
-        source=source,
+    record, first_failed_at = delivery.record, delivery.first_failed_at
+    return DeadLetter.of_record(
+        record.key,
+        record.value,
+        record.headers,
+        source=Origin(record.topic, record.partition, record.offset),
         group=group,
         delivery_count=delivery.attempt,
-        message=give_up.message,
-        code=give_up.code,
         letter_class=give_up.letter_class,
-        failed_at_ms=now_ms,
-        first_failed_at_ms=_first_failed_at_ms(delivery, now_ms),
-        origin=_origin(redrive) or source,
-        redrives=redrive.redrives if redrive else 0,
+        code=give_up.code,
+        message=give_up.message,
+        failed_at_ms=time.time_ns() // 1_000_000,
+        first_failed_at_ms=None if first_failed_at is None else int(first_failed_at * 1000),
         failures=give_up.failures,
     )
-
-
-def _first_failed_at_ms(delivery: Delivery, now_ms: int) -> int:
-    return now_ms if delivery.first_failed_at is None else int(delivery.first_failed_at * 1000)
-
-
-def _origin(redrive: Redrive | None) -> Origin | None:
-    return redrive.origin if redrive else None
