@@ -130,6 +130,17 @@ async def test_a_queue_that_stays_full_ends_in_a_typed_error() -> None:
     await producer.close(0)
 
 
+async def test_a_sender_that_waits_for_room_learns_of_the_close() -> None:
+    """Closing does not leave anybody waiting for room in a queue that is gone."""
+    cluster = FakeCluster(capacity=0)
+    producer = AcknowledgedProducer(_CONFIG, connect=cluster.connect)
+    tasks = [asyncio.create_task(producer.send("t", b"k", b"v")) for _ in range(3)]
+    await _first_client(cluster)
+    await producer.close(0)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(result) for result in results} == {ProducerClosedError}
+
+
 async def test_a_cancelled_sender_does_not_disturb_the_others(
     producer: AcknowledgedProducer, cluster: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -66,6 +66,18 @@ def test_a_producer_is_idempotent_and_waits_for_all_replicas() -> None:
     assert (options["acks"], options["enable.idempotence"], options["partitioner"]) == ("all", True, "murmur2_random")
 
 
+def test_a_missing_topic_is_told_before_a_publish_times_out() -> None:
+    """A missing topic is told by name within ten seconds; a publish in general ends within thirty (P2)."""
+    options = ClientConfig(common=_BOOTSTRAP).producer()
+    assert options["topic.metadata.propagation.max.ms"] == 8_000
+    assert options["delivery.timeout.ms"] == 30_000
+
+
+def test_a_dead_letter_fits_where_its_event_did() -> None:
+    """The producer takes Kafka's default record size and 64 KiB for what is said about a failure."""
+    assert ClientConfig(common=_BOOTSTRAP).producer()["message.max.bytes"] == 1_048_588 + 65_536
+
+
 @pytest.mark.parametrize("client", ["consumer", "producer", "admin"])
 def test_no_client_creates_topics_unasked(client: str) -> None:
     """A missing topic is an error to be told, also where the broker would make it with one partition."""

@@ -1,0 +1,159 @@
+"""Reading a topic from end to end, without a group."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from hookline.kafka import AcknowledgedProducer, BrokerUnreachableError, ClientConfig, TopicMissingError, TopicReader
+from tests.support.ports import free_port
+
+if TYPE_CHECKING:
+    from hookline.kafka import Record
+    from tests.support.kafka import RealKafka, TestBroker
+
+
+def _config(bootstrap: str, **consumer: str) -> ClientConfig:
+    named = {name.replace("_", "."): value for name, value in consumer.items()}
+    return ClientConfig(common={"bootstrap.servers": bootstrap}, consumer=named)
+
+
+async def _write(broker: TestBroker | RealKafka, topic: str, count: int) -> None:
+    producer = AcknowledgedProducer(_config(broker.bootstrap).producer())
+    for number in range(count):
+        await producer.send(topic, f"k{number % 10}".encode(), str(number).encode())
+    await producer.close(10)
+
+
+def _abort(kafka: RealKafka, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": topic, "log_level": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"aborted", b"k")
+    producer.flush(30)
+    producer.abort_transaction(30)
+
+
+def _by_partition(records: list[Record]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for record in records:
+        found.setdefault(record.partition, []).append(record.offset)
+    return found
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_a_topic_is_read_from_end_to_end(broker: TestBroker, protocol: str) -> None:
+    """Every record comes once, each partition in order, under either group protocol."""
+    topic = broker.topic()
+    await _write(broker, topic, 200)
+    reader = TopicReader(_config(broker.bootstrap, group_protocol=protocol))
+    records = list(reader.read(topic))
+    assert sorted(int(record.value or b"") for record in records) == list(range(200))
+    assert all(offsets == list(range(len(offsets))) for offsets in _by_partition(records).values())
+    assert reader.bounds(topic) == {number: (0, end) for number, end in broker.ends(topic).items()}
+
+
+async def test_the_end_is_where_the_topic_ended_at_the_start(broker: TestBroker) -> None:
+    """A topic that is being written to is not read for ever."""
+    topic = broker.topic()
+    await _write(broker, topic, 50)
+    values: list[bytes | None] = []
+    async with aclosing(TopicReader(_config(broker.bootstrap)).stream(topic)) as records:
+        async for record in records:
+            if not values:
+                await _write(broker, topic, 20)
+            values.append(record.value)
+    assert len(values) == 50
+
+
+async def test_reading_commits_nothing(broker: TestBroker) -> None:
+    """Looking changes nothing: two readings see the same, and no group is left behind."""
+    topic = broker.topic()
+    await _write(broker, topic, 5)
+    reader = TopicReader(_config(broker.bootstrap))
+    assert list(reader.read(topic)) == list(reader.read(topic))
+
+
+async def test_reading_starts_where_it_is_told(broker: TestBroker) -> None:
+    """Given offsets bound the reading to their partitions."""
+    topic = broker.topic()
+    for number in range(5):
+        broker.send(topic, b"k", str(number).encode(), partition=2)
+    broker.send(topic, b"k", b"other", partition=1)
+    reader = TopicReader(_config(broker.bootstrap))
+    assert [record.value for record in reader.read(topic, start={2: 3})] == [b"3", b"4"]
+    assert list(reader.read(topic, start={2: 5})) == []
+
+
+async def test_one_record_is_fetched(broker: TestBroker) -> None:
+    """A record is found by its place; where there is none, there is none."""
+    topic = broker.topic()
+    sent = [broker.send(topic, b"k", str(number).encode(), partition=0) for number in range(3)]
+    reader = TopicReader(_config(broker.bootstrap))
+    found = reader.fetch(topic, 0, sent[1].offset)
+    assert found is not None
+    assert found.value == b"1"
+    assert [reader.fetch(topic, 0, 3), reader.fetch(topic, 1, 0), reader.fetch(topic, 99, 0)] == [None, None, None]
+
+
+async def test_an_empty_topic_ends_at_once(broker: TestBroker) -> None:
+    """Nothing to read is not a reason to wait."""
+    reader = TopicReader(_config(broker.bootstrap))
+    topic = broker.topic()
+    assert list(reader.read(topic)) == []
+    assert [record async for record in reader.stream(topic)] == []
+
+
+async def test_a_reading_may_be_left(broker: TestBroker) -> None:
+    """Whoever has seen enough closes the stream, and the client ends with it."""
+    topic = broker.topic()
+    await _write(broker, topic, 20)
+    async with aclosing(TopicReader(_config(broker.bootstrap)).stream(topic)) as records:
+        async for record in records:
+            assert record.topic == topic
+            break
+
+
+async def test_reading_from_a_time(real_kafka: RealKafka) -> None:
+    """Only what is as young as the time is read; partitions without such records give none."""
+    topic = real_kafka.fresh_topic()
+    await _write(real_kafka, topic, 20)
+    reader = TopicReader(_config(real_kafka.bootstrap))
+    newest = max(record.timestamp_ms or 0 for record in reader.read(topic))
+    assert list(reader.read(topic, since_ms=newest + 1)) == []
+    young = [record async for record in reader.stream(topic, newest)]
+    assert young
+    assert all((record.timestamp_ms or 0) >= newest for record in young)
+    assert len(list(reader.read(topic, since_ms=0))) == 20
+
+
+async def test_a_hole_at_the_end_is_no_hang(real_kafka: RealKafka) -> None:
+    """The last offset may have no record (here a transaction's marker); the reading ends all the same."""
+    topic = real_kafka.fresh_topic(partitions=1)
+    _abort(real_kafka, topic)
+    reader = TopicReader(_config(real_kafka.bootstrap))
+    assert list(reader.read(topic)) == []
+    real_kafka.send(topic, b"k", b"v")
+    assert [record.value for record in reader.read(topic)] == [b"v"]
+
+
+async def test_a_missing_topic_is_named(broker: TestBroker) -> None:
+    """Reading what does not exist is an error that names it, and makes no topic."""
+    reader = TopicReader(_config(broker.bootstrap))
+    with pytest.raises(TopicMissingError) as missing:
+        list(reader.read("no-such-topic"))
+    assert missing.value.topic == "no-such-topic"
+    with pytest.raises(TopicMissingError):
+        reader.bounds("no-such-topic")
+    assert "no-such-topic" not in broker.partitions_by_topic()
+
+
+async def test_a_broker_that_is_away_is_named() -> None:
+    """Reading ends in the time that was given, and the error names the address."""
+    bootstrap = f"127.0.0.1:{free_port()}"
+    with pytest.raises(BrokerUnreachableError) as away:
+        [record async for record in TopicReader(_config(bootstrap), timeout_seconds=0.5).stream("t")]
+    assert away.value.bootstrap == bootstrap
