@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str]) -> int:
     """Start or find the broker and end with the command's exit code; 2 when there is no broker."""
+    if arguments and (arguments[0] != "--" or len(arguments) == 1):
+        sys.stderr.write(f"{__doc__}\n")
+        return 2
     signal.signal(signal.SIGTERM, _leave)
     try:
         with real_kafka() as kafka:
-            return _run(kafka, arguments[1:]) if arguments[:1] == ["--"] else _offer(kafka)
+            return _run(kafka, arguments[1:]) if arguments else _offer(kafka)
     except KafkaError as error:
         sys.stderr.write(f"{error}\n")
         return 2
