@@ -73,6 +73,13 @@ def test_the_sidecar_has_a_liveness_probe_only() -> None:
     assert "lifecycle" not in container
 
 
+def test_refused_settings_do_not_take_the_controller_out_of_service() -> None:
+    """While its settings cannot be used the sidecar stays, and answers its probes where it will listen later."""
+    container = sidecar()
+    stays_at = container["args"][container["args"].index("--stay") + 1]
+    assert stays_at == settings_document()["http"]["listen"]
+
+
 def test_missing_settings_or_secrets_do_not_keep_the_controller_from_starting() -> None:
     """Every volume of the sidecar is optional: a Pod whose volume cannot be mounted starts none of its containers."""
     pod = pod_of(find(render(BASE), "Deployment", "submitqueue-controller"))
@@ -155,7 +162,7 @@ def test_settings_and_secrets_are_mounted_where_they_are_read(pod: Manifest) -> 
     """The settings file is where the arguments say, and every file that the settings name lies in the Secret's mount."""
     container = stage_of(pod)
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"] if mount["readOnly"]}
-    assert container["args"] == ["run", "--config", f"{mounts['hookline-settings']}/hookline.toml"]
+    assert container["args"][:3] == ["run", "--config", f"{mounts['hookline-settings']}/hookline.toml"]
     [secret] = read_manifests(KUBERNETES / "secret.example.yaml")
     expected = {f"{mounts['hookline-secrets']}/{name}" for name in secret["stringData"]}
     assert set(files_named_in(settings_document())) == expected
