@@ -104,7 +104,7 @@ class ProducerClient:
         self._lock = threading.Lock()
         self._broken: Fault | None = None
         self._last_fault: Fault | None = None
-        self._stop = threading.Event()
+        self._stopping = False
         self._flush_seconds = 0.0
         _alive.add(self)
         threading.Thread(target=self._run, name="hookline-producer", daemon=True).start()
@@ -112,7 +112,12 @@ class ProducerClient:
     @property
     def usable(self) -> bool:
         """Tell whether records may still be given to it."""
-        return self._broken is None and not self._stop.is_set()
+        return self._broken is None and not self._stopping
+
+    @property
+    def takes_records(self) -> bool:
+        """Tell whether `produce` may be called now: it is made, and usable."""
+        return self._producer is not None and self._broken is None and not self._stopping
 
     @property
     def outstanding(self) -> int:
@@ -130,6 +135,7 @@ class ProducerClient:
 
         Raises BufferError while the queue is full, ProduceError when the client refuses the record.
         """
+        self.require_own_process()
         future: asyncio.Future[Acknowledgement] = mailbox.loop.create_future()
         report = partial(self._report, outgoing.topic, mailbox, future)
         # Held so that nothing is queued behind the last flush: its report would never come.
@@ -153,12 +159,12 @@ class ProducerClient:
     def stop(self, flush_seconds: float) -> None:
         """Ask the thread to end; `finished` tells how many records stayed unconfirmed after `flush_seconds`."""
         self._flush_seconds = flush_seconds
-        self._stop.set()
+        self._stopping = True
 
     def _accepting_producer(self, topic: str) -> ProducerLike:
         if self._broken is not None:
             raise produce_error(self._broken, topic)
-        if self._producer is None or self._stop.is_set():
+        if self._producer is None or self._stopping:
             raise ProducerClosedError(f"topic {topic}: the producer is closed", "_DESTROY", ErrorKind.RETRYABLE)
         return self._producer
 
@@ -184,7 +190,7 @@ class ProducerClient:
 
     def _empty(self, producer: ProducerLike) -> int:
         with self._lock:
-            self._stop.set()
+            self._stopping = True
             self._producer = None
         unconfirmed = len(producer) if self._broken else producer.flush(self._flush_seconds)
         producer.purge(in_queue=True, in_flight=True, blocking=True)

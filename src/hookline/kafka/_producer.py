@@ -101,9 +101,8 @@ class _Line:
         await asyncio.wrap_future(self._current().ready)
 
     async def enqueue(self, outgoing: Outgoing) -> asyncio.Future[Acknowledgement]:
-        client, mailbox = self._current(), self._own_mailbox()
-        if mailbox.waiting == 0 and client.ready.done():
-            client.ready.result()
+        client, mailbox = self._client, self._own_mailbox()
+        if client is not None and client.takes_records and not self._closed and mailbox.waiting == 0:
             try:
                 return client.produce(outgoing, mailbox)
             except BufferError:
