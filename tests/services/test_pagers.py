@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from standardwebhooks import Webhook
 
+from hookline.contract import parse_webhook_secret
 from hookline.deadletters import (
     AlertmanagerPager,
     Page,
@@ -105,7 +106,7 @@ async def client() -> AsyncIterator[httpx2.AsyncClient]:
 
 def webhook(desk: Desk, client: httpx2.AsyncClient, *, timeout_seconds: float = 5.0) -> WebhookPager:
     receiver = Receiver("desk", f"{desk.url}/pages?token=hunter2", client, timeout_seconds=timeout_seconds)
-    return WebhookPager(receiver, secrets=(SECRET,))
+    return WebhookPager(receiver, keys=(parse_webhook_secret(SECRET),))
 
 
 async def test_a_webhook_page_is_signed_json(desk: Desk, client: httpx2.AsyncClient) -> None:

@@ -13,8 +13,9 @@ import httpx2
 import pytest
 import standardwebhooks
 
+from hookline.contract import WebhookSecretError
 from hookline.errs import HttpStatusError, Verdict, classify
-from hookline.integrations import AddressRefusedError, Webhook, WebhookOptions, WebhookSecretError
+from hookline.integrations import AddressRefusedError, Webhook, WebhookOptions
 from tests.unit.integrations.events import failed_batch
 from tests.unit.integrations.logs import lines_of
 from tests.unit.integrations.receiver import answer, drip, endless, half_body, hang, receiving

@@ -1,4 +1,4 @@
-"""The wire contract: events, ids, codecs, topic keys and the dead-letter record.
+"""The wire contract: events, ids, codecs, topic keys, the dead-letter record and the HTTP signature.
 
 Pure: no I/O, and nothing of ours is imported. docs/wire.md is the same contract in words, for any language.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from hookline.contract._codec import EncodedRecord, Mode, decode_record, encode_event
 from hookline.contract._deadletters import UNKNOWN_ORIGIN, DeadLetter, DeadLetterClass, Shrink
 from hookline.contract._documents import event_from_json, event_to_json
-from hookline.contract._errors import ContractError, InvalidEventError, MalformedRecordError
+from hookline.contract._errors import ContractError, InvalidEventError, MalformedRecordError, WebhookSecretError
 from hookline.contract._event import Event
 from hookline.contract._failures import FailureDocument, HookFailure, clip_text
 from hookline.contract._headers import Headers, read_text
@@ -19,6 +19,7 @@ from hookline.contract._redrives import Origin, Redrive, strip_reserved
 from hookline.contract._times import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time, parse_time
 from hookline.contract._topic_keys import HOOK_TOPIC_KEY, bind_topic_keys, topic_keys
 from hookline.contract._validation import MAX_VALUE_BYTES, validate_for_publishing
+from hookline.contract._webhook_signature import parse_webhook_secret, sign_webhook, webhook_message_id
 from hookline.contract.v1.hook_pb2 import HookEvent
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "ReadOnlyList",
     "Redrive",
     "Shrink",
+    "WebhookSecretError",
     "bind_topic_keys",
     "clip_text",
     "decode_record",
@@ -58,8 +60,11 @@ __all__ = [
     "mint_unversioned_id",
     "mint_versioned_id",
     "parse_time",
+    "parse_webhook_secret",
     "read_text",
+    "sign_webhook",
     "strip_reserved",
     "topic_keys",
     "validate_for_publishing",
+    "webhook_message_id",
 ]

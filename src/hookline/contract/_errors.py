@@ -5,12 +5,13 @@
     Exception
     └── ContractError             anything that breaks the contract
         ├── InvalidEventError     what a publisher built cannot go on the wire   (also a ValueError)
-        └── MalformedRecordError  what a consumer read is no event; carries a stable code
+        ├── MalformedRecordError  what a consumer read is no event; carries a stable code
+        └── WebhookSecretError    a secret that webhooks cannot be signed with           (also a ValueError)
 """
 
 from __future__ import annotations
 
-__all__ = ["ContractError", "InvalidEventError", "MalformedRecordError"]
+__all__ = ["ContractError", "InvalidEventError", "MalformedRecordError", "WebhookSecretError"]
 
 
 class ContractError(Exception):
@@ -49,3 +50,7 @@ class MalformedRecordError(ContractError):
     def __str__(self) -> str:
         """Return one line: the code, and why."""
         return f"{self.code}: {self.reason}"
+
+
+class WebhookSecretError(ContractError, ValueError):
+    """A signing secret that cannot be used; the text never holds the secret."""

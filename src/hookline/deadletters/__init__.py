@@ -26,7 +26,6 @@ from hookline.deadletters._plan import LeftOut, Plan, PlannedLetter
 from hookline.deadletters._reconciler import Reconciler, ReconcilerSettings, ReconcilerStatus
 from hookline.deadletters._republished import LETTER_HEADER, RepublishedIndex
 from hookline.deadletters._rows import Detail, Row
-from hookline.deadletters._signing import secret_key, sign_webhook, webhook_message_id
 
 __all__ = [
     "LETTER_HEADER",
@@ -67,7 +66,4 @@ __all__ = [
     "UnknownDeadLetterError",
     "UpdateOwedError",
     "WebhookPager",
-    "secret_key",
-    "sign_webhook",
-    "webhook_message_id",
 ]

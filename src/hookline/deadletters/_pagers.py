@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from hookline.contract import sign_webhook, webhook_message_id
 from hookline.deadletters._clock import Clock
 from hookline.deadletters._errors import PagerRefusedError, PagerUnreachableError
-from hookline.deadletters._signing import sign_webhook, webhook_message_id
 from hookline.deadletters._text import rfc3339
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True)
 class WebhookPager:
-    """Posts a page as JSON, signed by Standard Webhooks when there are secrets (several while one is rotated)."""
+    """Posts a page as JSON, signed by Standard Webhooks when there are keys (several while a secret is rotated)."""
 
     kind: ClassVar[str] = "webhook"
     receiver: Receiver
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
     clock: Clock = field(default_factory=Clock)
     keep_seconds: float = 0.0
 
@@ -110,9 +110,9 @@ class WebhookPager:
 
     def _signature(self, page: Page, body: bytes) -> dict[str, str]:
         message_id = webhook_message_id(self.name, page.incident, page.letter, str(page.count))
-        if not self.secrets:
+        if not self.keys:
             return {"webhook-id": message_id}
-        return sign_webhook(self.secrets, message_id, int(self.clock.wall()), body)
+        return sign_webhook(self.keys, message_id, int(self.clock.wall()), body)
 
 
 @dataclass(frozen=True, slots=True)

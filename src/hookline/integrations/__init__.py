@@ -19,7 +19,6 @@ from hookline.integrations._errors import (
     NotOpenError,
     UnknownKindError,
     WarehouseSchemaError,
-    WebhookSecretError,
 )
 from hookline.integrations._log import Log, LogOptions
 from hookline.integrations._noop import Noop, NoopOptions
@@ -53,7 +52,6 @@ __all__ = [
     "WarehouseSchemaError",
     "Webhook",
     "WebhookOptions",
-    "WebhookSecretError",
     "build",
 ]
 

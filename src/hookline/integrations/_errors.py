@@ -7,11 +7,11 @@
         │   └── AuditFileLockedError  audit: another process writes it
         ├── NotOpenError              handle() outside `async with`
         ├── UnknownKindError          no integration of that kind ships
-        ├── WarehouseSchemaError      warehouse: the table exists with other columns
-        └── WebhookSecretError        webhook: a secret cannot be read
+        └── WarehouseSchemaError      warehouse: the table exists with other columns
 
-Whatever comes from below passes as it is: `OSError`, `sqlite3.Error`, httpx2's transport errors, and
-`hookline.errs.HttpStatusError` for an answer that is not 2xx. What any of them means is decided elsewhere.
+Whatever comes from below passes as it is: `OSError`, `sqlite3.Error`, httpx2's transport errors,
+`hookline.contract.WebhookSecretError` for a secret that cannot be used, and `hookline.errs.HttpStatusError` for an
+answer that is not 2xx. What any of them means is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -59,7 +59,3 @@ class UnknownKindError(IntegrationError):
 
 class WarehouseSchemaError(IntegrationError):
     """Report a table of the right name and the wrong columns."""
-
-
-class WebhookSecretError(IntegrationError):
-    """Report a signing secret that cannot be used; the message never holds the secret."""

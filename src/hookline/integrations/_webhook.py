@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 import httpx2
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from hookline.contract import sign_webhook, webhook_message_id
 from hookline.errs import HttpStatusError
 from hookline.integrations._addresses import Lookup, Resolver, system_lookup
 from hookline.integrations._answers import Answer, exchange
 from hookline.integrations._cloudevent import CONTENT_TYPE, cloudevent_json
-from hookline.integrations._errors import NotOpenError, WebhookSecretError
-from hookline.integrations._signing import SPEC_KEY_BYTES, SecretFiles, message_id, parse_secrets, sign
+from hookline.integrations._errors import NotOpenError
+from hookline.integrations._secret_files import SPEC_KEY_BYTES, SecretFiles, parse_secrets
 from hookline.integrations._transport import GuardedTransport
 from hookline.telemetry import get_logger
 
@@ -97,11 +98,8 @@ class WebhookOptions(BaseModel):
     @field_validator("secret")
     @classmethod
     def _usable(cls, secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-        try:
-            if secrets:
-                parse_secrets([secret.get_secret_value() for secret in secrets])
-        except WebhookSecretError as error:
-            raise ValueError(str(error)) from None
+        if secrets:
+            parse_secrets([secret.get_secret_value() for secret in secrets])
         return secrets
 
     @field_validator("headers")
@@ -199,7 +197,7 @@ class Webhook:
         return httpx2.Request(
             "POST",
             self._url,
-            headers=self._headers | self._configured_headers() | self._signed_headers(event, body),
+            headers=self._headers | self._configured_headers() | self._own_headers(event, body),
             content=body,
             extensions={"timeout": {"connect": connect, "pool": connect, "read": read, "write": read}},
         )
@@ -207,16 +205,12 @@ class Webhook:
     def _configured_headers(self) -> dict[str, str]:
         return {name.lower(): value.get_secret_value() for name, value in self.options.headers.items()}
 
-    def _signed_headers(self, event: Event, body: bytes) -> dict[str, str]:
-        msg_id, timestamp_seconds = message_id(event.source, event.id, self.name), int(self._now())
-        headers = {
-            "accept-encoding": "identity",
-            "content-type": CONTENT_TYPE,
-            "webhook-id": msg_id,
-            "webhook-timestamp": str(timestamp_seconds),
-        }
-        keys = self._keys()
-        return headers | {"webhook-signature": sign(keys, msg_id, timestamp_seconds, body)} if keys else headers
+    def _own_headers(self, event: Event, body: bytes) -> dict[str, str]:
+        message_id, timestamp_seconds = webhook_message_id(event.source, event.id, self.name), int(self._now())
+        headers = {"accept-encoding": "identity", "content-type": CONTENT_TYPE}
+        if keys := self._keys():
+            return headers | sign_webhook(keys, message_id, timestamp_seconds, body)
+        return headers | {"webhook-id": message_id, "webhook-timestamp": str(timestamp_seconds)}
 
     def _load_keys(self) -> Callable[[], Sequence[bytes]]:
         if self.options.secret_file:

@@ -21,7 +21,7 @@ def check_settings(settings: Settings) -> list[Problem]:
     Imports the application and makes every hook, reads the secrets of pagers, and lets librdkafka judge the options of its
     clients; it enters no hook, opens no port and talks to nobody. Empty when all is well.
     """
-    pagers = (partial(settings.pager_secrets, index) for index in range(len(settings.pagers)))
+    pagers = (partial(settings.pager_keys, index) for index in range(len(settings.pagers)))
     attempts: tuple[Callable[[], object], ...] = (
         partial(_make_clients, settings),
         partial(build_hooks, settings),

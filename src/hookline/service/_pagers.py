@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def build_pagers(settings: Settings, client: httpx2.AsyncClient) -> list[Pager]:
-    """Make the pagers on one HTTP client, which stays the caller's. Raises SettingsError for an unreadable secret."""
+    """Make the pagers on one HTTP client, which stays the caller's. Raises SettingsError for a secret that cannot be used."""
     return [_build(settings, index, client) for index in range(len(settings.pagers))]
 
 
@@ -23,7 +23,7 @@ def _build(settings: Settings, index: int, client: httpx2.AsyncClient) -> Pager:
     table = settings.pagers[index]
     receiver = _receiver(table, client)
     if table.kind == "webhook":
-        return WebhookPager(receiver, secrets=settings.pager_secrets(index))
+        return WebhookPager(receiver, keys=settings.pager_keys(index))
     return AlertmanagerPager(receiver, labels=table.labels, severity=table.severity, keep_seconds=table.keep_seconds)
 
 

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from hookline.contract import WebhookSecretError, parse_webhook_secret
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._sources import Location, dotted, is_file_reference
 
@@ -72,8 +73,23 @@ class FileValues:
         self.problems.append(Problem(f"{dotted(location)}: {what}", self._place(location), _MOUNT))
 
 
-def secret_lines(path: Path, key: str, where: str) -> list[str]:
-    """Read a file of secrets, one a line; raises `SettingsError` when there are none to read."""
+def signing_keys(path: Path, key: str, where: str) -> list[bytes]:
+    """Read the keys behind a file of ``whsec_`` secrets, one a line, in its order.
+
+    Raises `SettingsError` when the file cannot be read, is empty or holds a line that is no secret.
+    """
+    return [_signing_key(secret, f"{key}: file {path}", where) for secret in _secret_lines(path, key, where)]
+
+
+def _signing_key(secret: str, what: str, where: str) -> bytes:
+    try:
+        return parse_webhook_secret(secret)
+    except WebhookSecretError as error:
+        fix = "write whsec_ secrets into it, one a line"
+        raise SettingsError([Problem(f"{what}: {error}", where, fix)]) from None
+
+
+def _secret_lines(path: Path, key: str, where: str) -> list[str]:
     try:
         lines = [line.strip() for line in path.read_bytes().decode().splitlines()]
     except OSError as error:

@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from hookline.kafka import ClientConfig, InvalidClientConfigError, RefusedKeyError
 from hookline.service._imports import import_object
 from hookline.service._problems import Problem, SettingsError
-from hookline.service._secrets import redacted, secret_lines, secret_texts
+from hookline.service._secrets import redacted, secret_texts, signing_keys
 from hookline.service._sources import Location, dotted, place_of
 from hookline.service._tables import (
     ConsumeTable,
@@ -179,15 +179,15 @@ class Settings(BaseSettings):
         """Return how many events each hook of the file handles at once, by its name; those without a limit are missing."""
         return {hook.name: hook.concurrency for hook in self.hooks if hook.concurrency is not None}
 
-    def pager_secrets(self, index: int) -> tuple[str, ...]:
-        """Read the secrets of one pager, one a line, the newest first; none when it has no ``secret_file``.
+    def pager_keys(self, index: int) -> tuple[bytes, ...]:
+        """Read the keys that one pager signs with, the newest first; none when it has no ``secret_file``.
 
-        Raises `SettingsError` when a file cannot be read or is empty.
+        Raises `SettingsError` when a file cannot be read, is empty or holds a line that is no secret.
         """
         pager = self.pagers[index]
         files = pager.secret_file if pager.kind == "webhook" else ()
         key, where = f"pagers[{index}].secret_file", self.origin("pagers", index, "secret_file")
-        return tuple(secret for file in files for secret in secret_lines(self.path(file), key, where))
+        return tuple(found for file in files for found in signing_keys(self.path(file), key, where))
 
     def with_bootstrap(self, servers: str) -> Settings:
         """Return the same settings for other brokers; what names brokers in the other Kafka tables is dropped."""

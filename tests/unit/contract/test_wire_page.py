@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hookline.contract import MAX_FOREIGN_DEPTH, MAX_PAYLOAD_DEPTH, MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, Origin, Redrive
+from hookline.contract import (
+    MAX_FOREIGN_DEPTH,
+    MAX_PAYLOAD_DEPTH,
+    MAX_TIMESTAMP_MS,
+    MIN_TIMESTAMP_MS,
+    Origin,
+    Redrive,
+    sign_webhook,
+)
 from tests.unit.contract.samples import golden
 from tests.unit.contract.test_dead_letters import sample_letter
 from tests.unit.contract.test_properties import CODES
@@ -40,3 +48,9 @@ def test_headers() -> None:
     )
     for name, _ in (*letter.record_headers(), *republished):
         assert f"`{name.removeprefix('__dlq.errors')}`" in PAGE or f"`{name}`" in PAGE
+
+
+def test_signature_headers() -> None:
+    """The page names the three headers that a signed request has, and no other."""
+    section = PAGE.partition("## The HTTP signature")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^    ([a-z-]+) ", section, re.MULTILINE)) == set(sign_webhook([b"k"], "msg_1", 1, b""))

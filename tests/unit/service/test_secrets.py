@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.service import Settings, SettingsError, load_settings
+from hookline.service import Settings, SettingsError, check_settings, load_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,10 +175,10 @@ def test_no_error_holds_a_value(tmp_path: Path) -> None:
 
 def test_secrets_of_a_pager_are_read_by_line(tmp_path: Path) -> None:
     """A file holds one secret a line, the newest first, and several files follow each other."""
-    (tmp_path / "one").write_text("a\n\n b \n")
-    (tmp_path / "two").write_text("c")
+    (tmp_path / "one").write_text("whsec_YWFh\n\n YmJi \n")
+    (tmp_path / "two").write_text("Y2Nj")
     settings = load(tmp_path, '[[pagers]]\nkind = "webhook"\nurl = "http://x"\nsecret_file = ["one", "two"]\n')
-    assert settings.pager_secrets(0) == ("a", "b", "c")
+    assert settings.pager_keys(0) == (b"aaa", b"bbb", b"ccc")
 
 
 @pytest.mark.parametrize("name", ["gone", "empty", "binary"])
@@ -188,4 +188,15 @@ def test_a_pager_without_its_secret_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "binary").write_bytes(b"\xff")
     settings = load(tmp_path, f'[[pagers]]\nkind = "webhook"\nurl = "http://x"\nsecret_file = "{name}"\n')
     with pytest.raises(SettingsError, match=r"pagers\[0\]\.secret_file"):
-        settings.pager_secrets(0)
+        settings.pager_keys(0)
+
+
+def test_a_pagers_secret_that_cannot_sign_is_named_by_key_and_file(tmp_path: Path) -> None:
+    """P15: a line that is no secret is an error that names key and file, found by a check too, and is not repeated."""
+    (tmp_path / "pager").write_text(f"whsec_YWFh\n{CANARY} !\n")
+    text = '[[pagers]]\nkind = "webhook"\nurl = "http://x"\nsecret_file = "pager"\n'
+    settings = load(tmp_path, f'[kafka.common]\n"bootstrap.servers" = "x:9092"\n{text}')
+    [problem] = check_settings(settings)
+    assert "pagers[0].secret_file" in problem.what
+    assert str(tmp_path / "pager") in problem.what
+    assert CANARY not in str(problem)
