@@ -5,6 +5,7 @@ Whoever starts the guard holds the other end, so its death, of whatever cause, e
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,8 @@ def main(data: str, *command: str) -> int:
 
 
 def _kill_at_end_of_input(broker: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1):  # not sys.stdin.read(): its lock, held to the end, aborts the exit
+        pass
     broker.kill()  # its data is thrown away: no need of an orderly shutdown
 
 

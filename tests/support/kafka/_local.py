@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _OLDEST_JAVA = 17
 _GUARD = Path(__file__).with_name("_guard.py")
 _STARTS = 3
+_SHOWN_LINES = 30
 _LOGGING = """\
 status = error
 appender.console.type = Console
@@ -75,14 +76,16 @@ def _broker(java: str, libraries: Path) -> Iterator[str]:
     _format(command, folder)
     log = folder / "kafka.log"
     process = _guarded(folder, [*command, "kafka.Kafka", str(folder / "server.properties")], log)
-    answered = False
+    keep_log = False
     try:
         wait_until_it_answers(bootstrap, lambda: process.poll() is not None, lambda: _tail(log))
-        answered = True
         yield bootstrap
+    except KafkaStartError:
+        keep_log = True
+        raise
     finally:
         _stop(process)
-        if answered:
+        if not keep_log:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -123,8 +126,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _tail(log: Path, lines: int = 30) -> str:
-    return "\n".join([f"(from {log})", *log.read_text(errors="replace").splitlines()[-lines:]])
+def _tail(log: Path) -> str:
+    """Return what a log says of a failure, else its end: a broker that fails goes on for pages about closing down."""
+    lines = log.read_text(errors="replace").splitlines()
+    telling = [line for line in lines if re.search(r" (ERROR|FATAL) |Exception|Error\b", line)]
+    return "\n".join([f"(from {log})", *(telling[:_SHOWN_LINES] or lines[-_SHOWN_LINES:])])
 
 
 def _java() -> str:
