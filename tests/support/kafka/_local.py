@@ -78,7 +78,7 @@ def _broker(java: str, libraries: Path) -> Iterator[str]:
     process = _guarded(folder, [*command, "kafka.Kafka", str(folder / "server.properties")], log)
     keep_log = False
     try:
-        wait_until_it_answers(bootstrap, lambda: process.poll() is not None, lambda: _tail(log))
+        wait_until_it_answers(bootstrap, lambda: process.poll() is not None, lambda: _reason(log))
         yield bootstrap
     except KafkaStartError:
         keep_log = True
@@ -126,7 +126,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _tail(log: Path) -> str:
+def _reason(log: Path) -> str:
     """Return what a log says of a failure, else its end: a broker that fails goes on for pages about closing down."""
     lines = log.read_text(errors="replace").splitlines()
     telling = [line for line in lines if re.search(r" (ERROR|FATAL) |Exception|Error\b", line)]
