@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from hookline.consume import GiveUp, Hold, Raised, Retry, RetryPolicy, decide, invoke
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, Redrive, decode_record
-from hookline.errs import HookErrorGroup, Verdict, classify, describe, one_line
+from hookline.errs import HookErrorGroup, Verdict, classify, describe, one_line, retry_after_seconds
 from hookline.telemetry import get_logger
 
 from ._call import Caller
@@ -136,7 +136,9 @@ class Stage:
         hooks = {hook.name: hook for hook in self._resolver.for_event(work.event)}
         if work.redrive is None or work.redrive.hooks is None:
             return [HookRun(name, hook) for name, hook in hooks.items()]
-        return [HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in work.redrive.hooks]
+        return [
+            HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in dict.fromkeys(work.redrive.hooks)
+        ]
 
     async def _run(self, work: Work, due: Sequence[HookRun]) -> dict[str, BaseException]:
         """Run hooks together and return what they raised; one that is not entered yet or busy is put off, uncharged."""
@@ -194,7 +196,7 @@ class Stage:
         run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
         elapsed_seconds = now - run.first_failed_at
         attempt = run.tries if verdict.dependency else run.charged
-        asked_seconds = _asked_seconds(error)
+        asked_seconds = retry_after_seconds(error) or 0.0
         next_step = decide(verdict, attempt, elapsed_seconds, self._policy.retry, at_least_seconds=asked_seconds)
         self._metrics.hook_errors_total.labels(hook=run.name, verdict=str(verdict)).inc()
         if isinstance(next_step, Retry):
@@ -209,7 +211,7 @@ class Stage:
             elapsed_seconds=elapsed_seconds,
             redactor=self._policy.redactor,
         )
-        run.failed = Failed(next_step, failure, error)
+        run.failed = Failed(next_step, failure, error.with_traceback(None))  # its frames would hold the event
 
     def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
         """Give up an event whose hooks could not even be told: never "no hooks"."""
@@ -225,19 +227,6 @@ def _work(delivery: Delivery) -> Work:
     if not isinstance(delivery.progress, Work):
         raise TypeError("a delivery is identified before it is handled")
     return delivery.progress
-
-
-def _asked_seconds(error: BaseException) -> float:
-    """Tell the wait that a failing dependency asked for (`Retry-After`); 0 when it did not."""
-    node: BaseException | None = error
-    seen = set[int]()
-    while node is not None and id(node) not in seen:
-        seen.add(id(node))
-        seconds = getattr(node, "retry_after_seconds", None)
-        if isinstance(seconds, int | float):
-            return float(seconds)
-        node = node.__cause__
-    return 0.0
 
 
 def _gone(name: str) -> HookRun:
