@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import methodcaller
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from hookline.contract import Headers
+
+_call_headers: Final = methodcaller("headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,10 @@ class Record:
 
 
 def _read_headers(message: Message) -> Headers | None:
-    # The client gives the headers once: after a failed read it answers None, as if there were none.
+    # For a name that is not UTF-8 the client returns a list with a hole in it and leaves the exception set. A plain call
+    # lets both through once the interpreter has specialised it, and the hole crashes the process; methodcaller checks.
     try:
-        headers = message.headers()
+        headers = _call_headers(message)
     except (UnicodeDecodeError, SystemError):
         return None
     pairs = headers.items() if isinstance(headers, dict) else headers or ()
