@@ -6,11 +6,11 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hookline.contract import event_from_json
+from hookline.contract import InvalidEventError, event_from_json, validate_for_publishing
 from hookline.publish import HookPublisher
 from hookline.service import Problem, SettingsError
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hookline.contract import Event, JsonValue
     from hookline.kafka import Acknowledgement
     from hookline.service import Settings
+
+_ANSWER_SECONDS = 8.0
 
 
 def publish(
@@ -40,6 +42,7 @@ def publish(
 
 async def _publish(settings: Settings, events: list[Event]) -> list[Acknowledgement]:
     async with HookPublisher.from_settings(settings) as publisher:
+        await publisher.check(_ANSWER_SECONDS)
         return [await publisher.publish(event) for event in events]
 
 
@@ -52,7 +55,18 @@ def _read(file: Path) -> list[Event]:
         raise SettingsError(
             [Problem(f"cannot read events: {error}", str(file), "give JSON of one event or a list")]
         ) from error
-    return [event_from_json(each) for each in (document if isinstance(document, list) else [document])]
+    documents = document if isinstance(document, list) else [document]
+    return [_event(each, f"event {number}", file) for number, each in enumerate(documents, 1)]
+
+
+def _event(document: Any, name: str, file: Path) -> Event:
+    """Make one event and judge it, so that a list is published whole or not begun."""
+    try:
+        event = event_from_json(document)
+        validate_for_publishing(event)
+    except InvalidEventError as error:
+        raise SettingsError([Problem(f"{name}: {error}", str(file))]) from error
+    return event
 
 
 def _row(event: Event, place: Acknowledgement) -> JsonValue:
