@@ -8,7 +8,7 @@ from ._dead_letters import DeadLetterWriter
 from ._delivery import Delivery, Handler, Identity, Observer, Observers
 from ._engine import Engine
 from ._invoke import Raised, Returned, invoke
-from ._metered import MeteredObserver
+from ._metered import EngineMeter, MeteredObserver
 from ._outcome import Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy, decide
 from ._settings import EngineSettings
 from ._status import EngineLoad, EngineStatus
@@ -21,6 +21,7 @@ __all__ = [
     "Duplicate",
     "Engine",
     "EngineLoad",
+    "EngineMeter",
     "EngineSettings",
     "EngineStatus",
     "GiveUp",

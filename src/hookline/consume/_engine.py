@@ -14,6 +14,7 @@ from hookline.telemetry import get_logger
 
 from ._dead_letters import DeadLetterWriter, dead_letter_of
 from ._invoke import Returned, invoke
+from ._metered import EngineMeter
 from ._outcome import Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy
 from ._poller import Poller
 from ._status import EngineLoad, EngineStatus
@@ -52,6 +53,7 @@ class Engine:
         dead_letters: DeadLetterWriter | None,
         settings: EngineSettings,
         observer: Observer,
+        meter: EngineMeter | None = None,
     ) -> None:
         self._open_consumer = open_consumer
         self._group = group
@@ -59,6 +61,7 @@ class Engine:
         self._dead_letters = dead_letters
         self._settings = settings
         self._observer = observer
+        self._meter = meter or EngineMeter()
         self._partitions: dict[int, Partition] = {}
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._committing = False
@@ -69,7 +72,7 @@ class Engine:
         """Begin to consume. Returns at once; `status` tells when the group is joined."""
         loop = asyncio.get_running_loop()
         self._failed: asyncio.Future[None] = loop.create_future()
-        self._poller = Poller(self._open_consumer, self, loop, self._settings)
+        self._poller = Poller(self._open_consumer, self, loop, self._settings, self._meter)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"kafka-{self._group}")
         self._polling = loop.run_in_executor(self._thread, self._poller.run)
         self._ticking = loop.create_task(self._commit_for_ever())
@@ -247,6 +250,7 @@ class Engine:
             try:
                 await self._dead_letters.write(letter)
             except ProduceError as error:
+                self._meter.dead_letter_refused()
                 return error
         return None
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, Record
 
+    from ._metered import EngineMeter
     from ._settings import EngineSettings
 
 _POLL_SECONDS = 0.1
@@ -66,12 +67,14 @@ class Poller:
         crew: Crew,
         loop: asyncio.AbstractEventLoop,
         settings: EngineSettings,
+        meter: EngineMeter,
     ) -> None:
         self._open_consumer = open_consumer
         self._consumer: GroupConsumer | None = None
         self._crew = crew
         self._loop = loop
         self._settings = settings
+        self._meter = meter
         self._partitions: dict[int, Partition] = {}
         self._commits: queue.SimpleQueue[Mapping[int, Position]] = queue.SimpleQueue()
         self._in_flight: Mapping[int, Position] = {}
@@ -101,6 +104,7 @@ class Poller:
 
     def assigned(self, partitions: Sequence[int]) -> None:
         """Open a new epoch for each partition."""
+        self._meter.rebalanced("assigned", partitions)
         window = self._settings.dedupe_window
         fresh = [Partition(number, CompletedWindow(window)) for number in partitions]
         self._partitions.update({partition.number: partition for partition in fresh})
@@ -108,12 +112,14 @@ class Poller:
 
     def revoked(self, partitions: Sequence[int]) -> None:
         """Drain what runs, commit it and let the partitions go; lanes of the kept ones run on meanwhile."""
+        self._meter.rebalanced("revoked", partitions)
         leaving = self._remove(partitions)
         self._drain(leaving)
         self._commit_positions(leaving)
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Forget partitions that are somebody else's: a commit would rewind them."""
+        self._meter.rebalanced("lost", partitions)
         gone = self._remove(partitions)
         for partition in gone:
             partition.closing = partition.closed = True
@@ -121,6 +127,7 @@ class Poller:
 
     def committed(self, error: CommitError | None) -> None:
         """Pass on the end of the commit in flight."""
+        self._meter.committed(error)
         self._call(self._crew.commit_ended, self._in_flight, error)
 
     def faulted(self, fault: Fault) -> None:
@@ -167,7 +174,7 @@ class Poller:
         owned = {number: position for number, position in positions.items() if number in self._partitions}
         self._in_flight = owned
         if not owned:
-            self.committed(None)
+            self._call(self._crew.commit_ended, owned, None)
             return
         try:
             consumer.commit(owned)
@@ -184,7 +191,9 @@ class Poller:
             return
         try:
             self._consumer.commit_now(positions)
+            self._meter.committed(None)
         except CommitError as error:
+            self._meter.committed(error)
             _log.warning("commit refused before partitions moved", error=str(error), partitions=sorted(positions))
 
     def _drain(self, partitions: Sequence[Partition]) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hookline.deadletters._execute import Sender
     from hookline.deadletters._plan import PlannedLetter
     from hookline.kafka import Record
-    from hookline.telemetry import Metrics
 
 _SKEW_MS = 600_000
 _log = get_logger(__name__)
@@ -54,7 +53,6 @@ class DeadLetters:
         hook_topics: Collection[str],
         redact: Callable[[str], str] = str,
         max_redrives: int = 20,
-        metrics: Metrics | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._read = read
@@ -62,7 +60,6 @@ class DeadLetters:
         self._hook_topics = frozenset(hook_topics) - {dead_letter_topic}
         self._redact = redact
         self._max_redrives = max_redrives
-        self._metrics = metrics
         self._clock = clock or Clock()
 
     async def list_rows(self, chosen: Filter | None = None) -> list[Row]:
@@ -124,8 +121,6 @@ class DeadLetters:
 
     def _note(self, report: Report, mandate: Mandate) -> None:
         counts = {str(fate): count for fate, count in report.counts.items()}
-        if self._metrics is not None:
-            self._metrics.republished_total.inc(report.counts[Fate.CONFIRMED])
         _log.info("republished", operation=report.operation, operator=mandate.operator, reason=mandate.reason, **counts)
 
     async def _look(self, chosen: Filter) -> tuple[list[StoredLetter], RepublishedIndex]:

@@ -74,7 +74,9 @@ class Stage:
 
     async def __aenter__(self) -> Self:
         """Begin to enter the hooks that the resolver lists."""
-        self._doors.enter(hooks_of(self._resolver))
+        hooks = hooks_of(self._resolver)
+        self._metrics.declare(hook=[hook.name for hook in hooks])
+        self._doors.enter(hooks)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -107,6 +109,7 @@ class Stage:
             raise group
         if work.pending():
             raise HookNotReadyError(", ".join(run.name for run in work.pending()))
+        self._note_age(work)
 
     def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
@@ -129,7 +132,10 @@ class Stage:
         if record.unreadable_headers:
             raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
         event = decode_record(record.key, record.value, record.headers)
-        return Work(event, Redrive.from_headers(record.headers))
+        redrive = Redrive.from_headers(record.headers)
+        if redrive is not None:
+            self._metrics.republished_total.inc()
+        return Work(event, redrive)
 
     def _plan(self, work: Work) -> list[HookRun]:
         """List the runs: every hook that the event resolves to, or those that a republication names."""
@@ -164,14 +170,23 @@ class Stage:
         if self._running[run.name] >= self._policy.concurrency.get(run.name, sys.maxsize):
             run.due_at = time.monotonic() + _BUSY_SECONDS
             return False
-        self._running[run.name] += 1
+        self._count_running(run, 1)
         run.admitted = True
         return True
 
     def _release(self, run: HookRun) -> None:
         if run.admitted:
             run.admitted = False
-            self._running[run.name] -= 1
+            self._count_running(run, -1)
+
+    def _count_running(self, run: HookRun, change: int) -> None:
+        self._running[run.name] += change
+        self._metrics.hook_in_flight.set(self._running[run.name], hook=run.name)
+
+    def _note_age(self, work: Work) -> None:
+        """Note how old an event is that is done; one without a timestamp has no age, one from the future none yet."""
+        if work.event.timestamp_ms:
+            self._metrics.event_age_seconds.observe(max(time.time() - work.event.timestamp_ms / 1000, 0.0))
 
     async def _call(self, run: HookRun, work: Work) -> BaseException | None:
         if run.hook is None:
@@ -216,6 +231,7 @@ class Stage:
     def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
         """Give up an event whose hooks could not even be told: never "no hooks"."""
         text = self._text(error)
+        self._metrics.resolver_errors_total.inc()
         _log.error("the resolver failed", topic=delivery.record.topic, offset=delivery.record.offset, error=text)
         return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from hookline.consume import DeadLetterWriter, Engine, EngineSettings, MeteredObserver, Observers, RetryPolicy
+from hookline.consume import (
+    DeadLetterWriter,
+    Engine,
+    EngineMeter,
+    EngineSettings,
+    MeteredObserver,
+    Observers,
+    RetryPolicy,
+)
 from hookline.deadletters import Reconciler, ReconcilerSettings
 from hookline.errs import DEFAULT_CLASSIFIERS
 from hookline.hooks import Stage, StagePolicy
@@ -172,6 +180,7 @@ class Service:
             dead_letters=dead_letters,
             settings=settings,
             observer=observer,
+            meter=EngineMeter(self.metrics),
         )
 
     async def _close_producer(self) -> None:

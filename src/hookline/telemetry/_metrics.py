@@ -29,9 +29,7 @@ _VERDICT: Final = Label(
     ("unknown", "user", "infra", "infra_retryable", "infra_dependency", "infra_dependency_retryable"),
 )
 _LETTER_CLASS: Final = Label("class", ("malformed", "permanent", "exhausted", "crashed"))
-_RECORD_OUTCOME: Final = Label(
-    "outcome", ("done", "duplicate", "retried", "dead_lettered", "malformed", "expired", "held")
-)
+_RECORD_OUTCOME: Final = Label("outcome", ("done", "duplicate", "retried", "dead_lettered", "malformed", "held"))
 _ATTEMPT_OUTCOME: Final = Label("outcome", ("ok", "error"))
 _RESULT: Final = Label("result", ("ok", "error"))
 _PUBLISH_RESULT: Final = Label("result", ("ok", "invalid", "error"))
@@ -57,19 +55,15 @@ class Metrics:
         _SOURCE, _TYPE, _PUBLISH_RESULT, help="Events given to publish(): confirmed (ok), refused (invalid), failed."
     )
     publish_seconds = HistogramSpec(help="Time from publish() to the broker's confirmation.", buckets=_PUBLISH_BUCKETS)
-    records_total = CounterSpec(_RECORD_OUTCOME, help="Records by what became of them; retried counts each attempt.")
+    records_total = CounterSpec(
+        _RECORD_OUTCOME, help="Records by what became of them; retried and held count each time."
+    )
     malformed_total = CounterSpec(_CODE, help="Records that could not be decoded or are invalid, by reason.")
     event_age_seconds = HistogramSpec(help="Age of an event when it was done, by its timestamp.", buckets=_AGE_BUCKETS)
-    identity_conflicts_total = CounterSpec(help="Repeats of an identity whose type, version or payload differs.")
-    superseded_total = CounterSpec(help="Events that a hook or controller found overtaken by a later version.")
     hook_attempts_total = CounterSpec(_HOOK, _ATTEMPT_OUTCOME, help="Runs of a hook.")
     hook_errors_total = CounterSpec(_HOOK, _VERDICT, help="Failed runs of a hook, by verdict.")
     hook_seconds = HistogramSpec(_HOOK, help="Time one run of a hook took.", buckets=_HOOK_BUCKETS)
     hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
-    hook_hung = GaugeSpec(_HOOK, help="Runs of a hook past their timeout that could not be cancelled.")
-    hook_breaker_open = GaugeSpec(_HOOK, help="1 while a hook's events wait because its dependency is away.")
-    hook_held = GaugeSpec(_HOOK, help="1 while a hook is held by the guard or an operator.")
-    hook_lag_records = GaugeSpec(_HOOK, help="Records not yet committed by the hook's own consumer group.")
     hook_enabled = GaugeSpec(_SOURCE, help="1 when this host publishes the source's hook events.")
     resolver_errors_total = CounterSpec(help="Events whose hooks could not be resolved.")
     retries_total = CounterSpec(_HOOK, help="Further attempts that were scheduled for a hook.")
@@ -79,19 +73,19 @@ class Metrics:
     reconciled_total = CounterSpec(help="Dead letters logged and paged by the reconciler. An increase pages.")
     reconciled_by_type_total = CounterSpec(_SOURCE, _TYPE, help="The same, by the event's source and type.")
     pages_total = CounterSpec(_PAGER, _RESULT, help="Pages sent.")
-    republished_total = CounterSpec(help="Dead letters put back on their topic.")
+    republished_total = CounterSpec(
+        help="Dead letters that the stage has read again after they were put back on their topic."
+    )
     lag_records = GaugeSpec(_PARTITION, help="Records in the topic behind the committed offset.")
     oldest_unsettled_seconds = GaugeSpec(help="Age of the oldest record that is read and not settled.")
     in_flight = GaugeSpec(help="Records being handled.")
     waiting_retry = GaugeSpec(help="Records waiting for their next attempt.")
     lanes = GaugeSpec(help="Subjects with work.")
     paused_partitions = GaugeSpec(help="Partitions whose intake is braked.")
-    gates_closed = GaugeSpec(help="Gates an operator has closed.")
-    gate_parked = GaugeSpec(help="Records parked behind a closed gate.")
-    commits_total = CounterSpec(_RESULT, help="Offset commits.")
-    metadata_errors_total = CounterSpec(help="Commit metadata that could not be decoded, or was refused.")
-    retention_gap_records_total = CounterSpec(help="Records that retention deleted before they were read. Pages.")
-    rebalances_total = CounterSpec(_REBALANCE, help="Partitions that came and went.")
+    commits_total = CounterSpec(_RESULT, help="Offset commits, of the stage and of the reconciler.")
+    rebalances_total = CounterSpec(
+        _REBALANCE, help="Partitions that came and went, of the stage and of the reconciler."
+    )
     loop_lag_seconds = GaugeSpec(help="How late the event loop ran its last timer.")
     ready = GaugeSpec(help="1 while /readyz says so.")
     build_info = GaugeSpec(_VERSION, help="Always 1; the version is the label.")

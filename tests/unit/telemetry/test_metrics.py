@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from prometheus_client.metrics_core import Metric
+
+    from hookline.telemetry._families import Spec
 
 ROOT = Path(__file__).parents[3]
 
@@ -66,10 +69,8 @@ def test_names_follow_prometheus() -> None:
     [
         ("reconciled_total", {}),
         ("dead_letter_write_failures_total", {}),
-        ("retention_gap_records_total", {}),
-        ("records_total", {"outcome": "done"}),
-        ("records_total", {"outcome": "malformed"}),
-        ("dead_lettered_total", {"class": "exhausted"}),
+        *(("records_total", {"outcome": outcome}) for outcome in ("done", "duplicate", "dead_lettered", "malformed")),
+        *(("dead_lettered_total", {"class": str(letter_class)}) for letter_class in DeadLetterClass),
         ("commits_total", {"result": "error"}),
         ("ready", {}),
         ("dead_letter_held", {}),
@@ -78,6 +79,13 @@ def test_names_follow_prometheus() -> None:
 def test_what_pages_is_there_from_the_start(name: str, labels: dict[str, str]) -> None:
     """A counter that pages starts at 0, so that increase() sees the first one."""
     assert fresh().value(name, **labels) == 0
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.attribute)
+def test_every_line_of_the_table_is_written(spec: Spec[Any]) -> None:
+    """A metric that nothing writes is a promise that nobody keeps."""
+    write = re.compile(rf"\.{spec.attribute}\.(?:inc|set|set_function|observe|labels)\(")
+    assert any(write.search(path.read_text()) for path in (ROOT / "src").rglob("*.py"))
 
 
 def test_declared_values_start_at_zero() -> None:
