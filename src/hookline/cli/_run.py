@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,9 @@ from hookline.service import (
     ListenAddress,
     Service,
     Settings,
+    SettingsError,
     build_hooks,
+    check_connections,
     configure_service_logging,
     wait_until_usable,
 )
@@ -67,23 +69,30 @@ async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenA
     """Serve until a signal or until a part breaks; tell the exit code."""
     stopping = asyncio.Event()
     _listen_for_signals(stopping)
-    wiring = await _wire(config, stay, stopping)
+    wiring = await _wire(config, broker, stay, stopping)
     if wiring is None:
         return 0
     configure_service_logging(wiring.settings)
     if broker is not None:
-        wiring = replace(wiring, settings=_joined(wiring.settings, broker))
+        _make_topics(wiring.settings, broker)
     service = Service(wiring.settings, wiring.resolver, config_path=str(config_path(config) or "hookline.toml"))
     await service.start()
     return await _serve(service, stopping)
 
 
-async def _wire(config: Path | None, stay: ListenAddress | None, stopping: asyncio.Event) -> Wiring | None:
+async def _wire(
+    config: Path | None, broker: EmbeddedBroker | None, stay: ListenAddress | None, stopping: asyncio.Event
+) -> Wiring | None:
     """Load the settings and make the hooks; None when told to stop while they could not be used."""
 
     def load() -> Wiring:
         settings = settings_of(config)
-        return Wiring(settings, build_hooks(settings))
+        if broker is not None:
+            settings = settings.for_embedded(broker.bootstrap)
+        resolver = build_hooks(settings)
+        if problems := check_connections(settings):
+            raise SettingsError(problems)
+        return Wiring(settings, resolver)
 
     if stay is None:
         return load()
@@ -91,11 +100,9 @@ async def _wire(config: Path | None, stay: ListenAddress | None, stopping: async
     return await wait_until_usable(load, stay, stopping)
 
 
-def _joined(settings: Settings, broker: EmbeddedBroker) -> Settings:
-    """Point the settings at the embedded broker and make their topics there."""
+def _make_topics(settings: Settings, broker: EmbeddedBroker) -> None:
     broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
     _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap)
-    return settings.for_embedded(broker.bootstrap)
 
 
 async def _serve(service: Service, stopping: asyncio.Event) -> int:

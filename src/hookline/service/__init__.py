@@ -5,7 +5,7 @@ Settings are read once, by `load_settings`, and passed on; nothing here reads th
 
 from __future__ import annotations
 
-from hookline.service._check import check_settings
+from hookline.service._check import check_connections, check_settings
 from hookline.service._dead_letters import dead_letters_of
 from hookline.service._health import Check, Exposition, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
@@ -29,6 +29,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "build_hooks",
+    "check_connections",
     "check_settings",
     "configure_service_logging",
     "dead_letters_of",

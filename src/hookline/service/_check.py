@@ -21,12 +21,13 @@ def check_settings(settings: Settings) -> list[Problem]:
     Imports the application and makes every hook, reads the secrets of pagers, and lets librdkafka judge the options of its
     clients; it enters no hook, opens no port and talks to nobody. Empty when all is well.
     """
+    return [*_problems_of(partial(build_hooks, settings)), *check_connections(settings)]
+
+
+def check_connections(settings: Settings) -> list[Problem]:
+    """List what is wrong with the options of Kafka's clients and with the secrets of pagers; talks to nobody."""
     pagers = (partial(settings.pager_keys, index) for index in range(len(settings.pagers)))
-    attempts: tuple[Callable[[], object], ...] = (
-        partial(_make_clients, settings),
-        partial(build_hooks, settings),
-        *pagers,
-    )
+    attempts: tuple[Callable[[], object], ...] = (partial(_make_clients, settings), *pagers)
     return [problem for attempt in attempts for problem in _problems_of(attempt)]
 
 
