@@ -1,0 +1,27 @@
+# controller.py
+import asyncio
+from pathlib import Path
+
+from hookline import Event, HookPublisher
+from hookline.service import load_settings
+
+
+async def batch_failed(publisher: HookPublisher, batch_id: str, version: int, error: str) -> None:
+    event = Event.versioned(
+        source="submitqueue",
+        type="batch.failed",
+        subject=batch_id,
+        version=version,
+        payload={"batch_id": batch_id, "error": error},
+    )
+    await publisher.publish(event)
+
+
+async def main() -> None:
+    settings = load_settings(Path("hookline.toml"))
+    async with HookPublisher.from_settings(settings) as publisher:
+        await batch_failed(publisher, "batch-778", 4, "merge conflict")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
