@@ -120,7 +120,6 @@ def test_the_longest_domain_is_accepted(tmp_path: Path) -> None:
     [
         ('isolation = "per-hook"\n', "isolation"),
         ('start = "earliest"\n', "start"),
-        ('[[hooks]]\nname = "a"\nkind = "log"\nconcurrency = 4\n', "concurrency"),
         ('[[hooks]]\nname = "a"\nkind = "log"\nrate = "5/s"\n', "rate"),
         ('[[hooks]]\nname = "a"\nkind = "log"\nmax_age_seconds = 5\n', "max_age_seconds"),
         ('[[hooks]]\nname = "a"\nkind = "log"\nisolation = "own"\n', "isolation"),
