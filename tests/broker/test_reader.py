@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from hookline.kafka import AcknowledgedProducer, BrokerUnreachableError, ClientConfig, TopicMissingError, TopicReader
 from tests.broker.raw_produce import produce_raw
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from hookline.kafka import Record
@@ -144,8 +145,8 @@ async def test_a_hole_at_the_end_is_no_hang(real_kafka: RealKafka) -> None:
 def test_foreign_header_names_do_not_stop_the_reader(broker: TestBroker) -> None:
     """A header name that is no UTF-8 reaches a topic from other clients; it is said, and the next record is read."""
     topic = broker.topic()
-    assert produce_raw(broker.bootstrap, topic, [(b"ok", b"1"), (b"\xff\xfe", b"2")], b"foreign") == 0
-    assert produce_raw(broker.bootstrap, topic, [(b"ok", b"1")], b"next") == 0
+    for headers, value in (([(b"ok", b"1"), (b"\xff\xfe", b"2")], b"foreign"), ([(b"ok", b"1")], b"next")):
+        eventually(lambda sent=(headers, value): produce_raw(broker.bootstrap, topic, *sent) == 0, what="a leader")
     foreign, record = sorted(TopicReader(_config(broker.bootstrap)).read(topic), key=lambda record: record.offset)
     assert (foreign.value, foreign.headers, foreign.unreadable_headers) == (b"foreign", (), True)
     assert (record.value, record.headers, record.unreadable_headers) == (b"next", (("ok", b"1"),), False)

@@ -217,37 +217,55 @@ class _Reading:
             self._own_consumer().assign(places)
 
     def _partitions(self) -> list[int]:
-        try:
-            found = self._own_consumer().list_topics(self._topic, timeout=self._timeout_seconds).topics.get(self._topic)
-        except KafkaException as error:
-            raise self._failed(error, f"looking for topic {self._topic}") from error
-        if found is None or found.error is not None:
-            raise self._topic_error(Fault.of(found.error) if found else None)
-        return sorted(found.partitions)
+        def ask(consumer: Consumer, seconds: float) -> list[int]:
+            found = consumer.list_topics(self._topic, timeout=seconds).topics[self._topic]
+            if found.error is not None:
+                raise KafkaException(found.error)
+            return sorted(found.partitions)
+
+        return self._asked(f"looking for topic {self._topic}", ask)
 
     def _watermarks(self, number: int) -> tuple[int, int]:
         place = TopicPartition(self._topic, number)
-        try:
-            low, high = self._own_consumer().get_watermark_offsets(place, timeout=self._timeout_seconds)
-        except KafkaException as error:
-            raise self._failed(error, f"looking for the end of topic {self._topic}") from error
-        return low, high
+
+        def ask(consumer: Consumer, seconds: float) -> tuple[int, int]:
+            return consumer.get_watermark_offsets(place, timeout=seconds)
+
+        return self._asked(f"looking for the end of topic {self._topic}", ask)
 
     def _is_embedded(self) -> bool:
         # The embedded broker answers every question for a time with "the end", so there it is told record by record.
-        try:
-            return self._own_consumer().cluster_id(self._timeout_seconds).startswith(_EMBEDDED_CLUSTER)
-        except KafkaException as error:
-            raise self._failed(error, f"looking for a time in topic {self._topic}") from error
+        def ask(consumer: Consumer, seconds: float) -> bool:
+            return consumer.cluster_id(seconds).startswith(_EMBEDDED_CLUSTER)
+
+        return self._asked(f"looking for a time in topic {self._topic}", ask)
 
     def _offsets_since(self, since_ms: int, bounds: Bounds) -> dict[int, int]:
         asked = [TopicPartition(self._topic, number, since_ms) for number in bounds]
-        try:
-            found = self._own_consumer().offsets_for_times(asked, timeout=self._timeout_seconds)
-        except KafkaException as error:
-            raise self._failed(error, f"looking for a time in topic {self._topic}") from error
+
+        def ask(consumer: Consumer, seconds: float) -> list[TopicPartition]:
+            found = consumer.offsets_for_times(asked, timeout=seconds)
+            for place in found:
+                if place.error is not None:
+                    raise KafkaException(place.error)
+            return found
+
+        found = self._asked(f"looking for a time in topic {self._topic}", ask)
         # Minus one means that no record is as young.
         return {place.partition: place.offset if place.offset >= 0 else bounds[place.partition][1] for place in found}
+
+    def _asked(self, doing: str, ask: Callable[[Consumer, float], _T]) -> _T:
+        # A topic that was just made, or whose leader moves, is refused for a moment.
+        consumer = self._own_consumer()
+        give_up = time.monotonic() + self._timeout_seconds
+        while True:
+            try:
+                return ask(consumer, max(give_up - time.monotonic(), _POLL_SECONDS))
+            except KafkaException as error:
+                fault = Fault.of(error.args[0])
+                if fault.kind is not ErrorKind.RETRYABLE or time.monotonic() >= give_up:
+                    raise self._failed(fault, doing) from error
+            consumer.poll(_POLL_SECONDS)
 
     def _own_consumer(self) -> Consumer:
         if self._consumer is None:
@@ -257,15 +275,14 @@ class _Reading:
     def _note(self, fault: Fault) -> None:
         self._faults[is_authorization(fault.code)] = fault
 
-    def _failed(self, error: KafkaException, doing: str) -> BrokerUnreachableError | TopicError:
-        fault = Fault.of(error.args[0])
-        if fault.kind is ErrorKind.DEPENDENCY:
-            self._faults.setdefault(False, fault)
-            return self._unreachable(doing)
-        return self._topic_error(fault)
+    def _failed(self, fault: Fault, doing: str) -> BrokerUnreachableError | TopicError:
+        if fault.kind is not ErrorKind.DEPENDENCY:
+            return self._topic_error(fault)
+        self._faults.setdefault(False, fault)
+        return self._unreachable(doing)
 
-    def _topic_error(self, fault: Fault | None) -> TopicError:
-        if fault is None or fault.code in {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}:
+    def _topic_error(self, fault: Fault) -> TopicError:
+        if fault.code in {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}:
             message = f"topic {self._topic} does not exist at {self._config.bootstrap}, or may not be seen"
             return TopicMissingError(self._topic, message, "UNKNOWN_TOPIC_OR_PART")
         message = f"topic {self._topic} at {self._config.bootstrap}: {fault}"
