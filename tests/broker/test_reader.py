@@ -39,6 +39,10 @@ def _abort(kafka: RealKafka, topic: str) -> None:
     producer.abort_transaction(30)
 
 
+def _produce_foreign(broker: TestBroker, topic: str, headers: list[tuple[bytes, bytes]], value: bytes) -> None:
+    eventually(lambda: produce_raw(broker.bootstrap, topic, headers, value) == 0, what="a leader")
+
+
 def _by_partition(records: list[Record]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for record in records:
@@ -145,8 +149,8 @@ async def test_a_hole_at_the_end_is_no_hang(real_kafka: RealKafka) -> None:
 def test_foreign_header_names_do_not_stop_the_reader(broker: TestBroker) -> None:
     """A header name that is no UTF-8 reaches a topic from other clients; it is said, and the next record is read."""
     topic = broker.topic()
-    for headers, value in (([(b"ok", b"1"), (b"\xff\xfe", b"2")], b"foreign"), ([(b"ok", b"1")], b"next")):
-        eventually(lambda sent=(headers, value): produce_raw(broker.bootstrap, topic, *sent) == 0, what="a leader")
+    _produce_foreign(broker, topic, [(b"ok", b"1"), (b"\xff\xfe", b"2")], b"foreign")
+    _produce_foreign(broker, topic, [(b"ok", b"1")], b"next")
     foreign, record = sorted(TopicReader(_config(broker.bootstrap)).read(topic), key=lambda record: record.offset)
     assert (foreign.value, foreign.headers, foreign.unreadable_headers) == (b"foreign", (), True)
     assert (record.value, record.headers, record.unreadable_headers) == (b"next", (("ok", b"1"),), False)
