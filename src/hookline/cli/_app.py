@@ -10,9 +10,11 @@ import typer
 
 from hookline.contract import ContractError
 from hookline.deadletters import DeadLettersError
+from hookline.errs import Redactor
 from hookline.kafka import KafkaClientError
 from hookline.publish import PublishError
 from hookline.service import ListenError, SettingsError
+from hookline.telemetry import configure_logging
 
 from . import _config, _demo, _dlq, _hooks, _publish, _run, _topics
 
@@ -48,6 +50,12 @@ def _options(
     ] = False,
 ) -> None:
     del show_version
+    _log_to_standard_error()
+
+
+def _log_to_standard_error() -> None:
+    """Keep standard output for what a command prints; `hookline run` sets its own log up once it has its settings."""
+    configure_logging(format="console", level="warning", stream=sys.stderr, redact=Redactor().redact)
 
 
 def run_app() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from hookline.contract import DeadLetterClass
 from hookline.deadletters import Filter
@@ -169,11 +170,20 @@ def _print_rows(rows: Sequence[Row]) -> None:
     for name in ("ID", "FAILED AT", "CLASS", "CODE", "TYPE", "SUBJECT", "HOOKS", "REDRIVES", "REPUBLISHED"):
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(
-            row.id, time_text(row.failed_at_ms), row.letter_class or "-", row.code, row.type or "-", row.subject or "-",
-            ", ".join(row.hooks) or "-", str(row.redrives), "yes" if row.republished else "no",
-        )  # fmt: skip
+        table.add_row(*(Text(_printable(cell)) for cell in _cells(row)))
     Console(soft_wrap=True).print(table)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.id, time_text(row.failed_at_ms), row.letter_class or "-", row.code, row.type or "-", row.subject or "-",
+        ", ".join(row.hooks) or "-", str(row.redrives), "yes" if row.republished else "no",
+    )  # fmt: skip
+
+
+def _printable(text: str) -> str:
+    """Escape what would paint the terminal, turn text around or end the line: an event may say anything."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _print_plan(plan: Plan, output: Output) -> None:
@@ -182,9 +192,9 @@ def _print_plan(plan: Plan, output: Output) -> None:
         return
     typer.echo(f"operation {plan.operation}: {len(plan.letters)} dead letters to republish")
     for topic, count in sorted(plan.per_topic.items()):
-        typer.echo(f"  {count} to {topic}")
+        typer.echo(f"  {count} to {_printable(topic)}")
     for (name, code), count in sorted(plan.per_reason.items()):
-        typer.echo(f"  {count} failed in {name or 'no hook'}: {code}")
+        typer.echo(f"  {count} failed in {_printable(name or 'no hook')}: {_printable(code)}")
     for why, count in sorted(plan.left_out_counts.items()):
         typer.echo(f"  {count} left out: {str(why).replace('_', ' ')}")
 

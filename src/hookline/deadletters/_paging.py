@@ -134,10 +134,16 @@ class Paging:
             if error is None:
                 line.answered()
                 continue
+            self._say_refused(line, page, error)
             line.refused(error, self._clock.monotonic())
             failed.append(line)
-            _log.warning("page not accepted", pager=line.pager.name, incident=page.incident, error=_safe_text(error))
         return failed
+
+    def _say_refused(self, line: _Line, page: Page, error: BaseException) -> None:
+        """Warn once for each rest of a pager: the incidents that tried it at the same time met the same refusal."""
+        rested = line.rests_until <= self._clock.monotonic()
+        say = _log.warning if rested else _log.debug
+        say("page not accepted", pager=line.pager.name, incident=page.incident, error=_safe_text(error))
 
     def _accept(self, incident: Incident, line: _Line, page: Page) -> None:
         now = self._clock.monotonic()

@@ -17,6 +17,7 @@ from hookline.deadletters._pages import PageWriter
 from hookline.deadletters._paging import Paging, Ticket
 from hookline.deadletters._rows import failure_document
 from hookline.deadletters._text import rfc3339
+from hookline.errs import one_line
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from hookline.consume import Delivery
     from hookline.deadletters._pagers import Pager
     from hookline.errs import Redactor
+    from hookline.kafka import Record
     from hookline.telemetry import Metrics
 
 _log = get_logger(__name__)
@@ -108,9 +110,15 @@ class Reconciler:
         self._paged += 1
 
     def decide(self, delivery: Delivery, error: BaseException) -> Retry:
-        """Try again, always: after the time that the error names, else after the backoff."""
-        named = error.delay_seconds if isinstance(error, PageNotAcceptedError) else None
-        return Retry(self._settings.retry.delay_seconds(delivery.attempt) if named is None else named)
+        """Try again, always: after the time that the error names, else after the backoff.
+
+        A page that is owed or was refused is said where it was sent; any other failure is a defect, and said here.
+        """
+        if not isinstance(error, PageNotAcceptedError):
+            self._log_defect(delivery, error)
+        elif error.delay_seconds is not None:
+            return Retry(error.delay_seconds)
+        return Retry(self._settings.retry.delay_seconds(delivery.attempt))
 
     async def repeat_standing_pages(self) -> None:
         """Tell pagers that forget once more of the incidents that last."""
@@ -150,6 +158,10 @@ class Reconciler:
             fields |= _content(stored)
         _log.error("dead letter: the event is out of the pipeline until it is republished", **fields)
 
+    def _log_defect(self, delivery: Delivery, error: BaseException) -> None:
+        place, text = _place(delivery.record), one_line(error, redact=self._redactor.redact)
+        _log.error("dead letter not reconciled, trying again", **place, attempt=delivery.attempt, error=text)
+
     def _attribution(self, stored: StoredLetter) -> dict[str, object]:
         letter, seen = stored.letter, stored.sighting
         return {
@@ -168,9 +180,12 @@ class Reconciler:
         }
 
 
+def _place(record: Record) -> dict[str, object]:
+    return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+
+
 def _envelope(stored: StoredLetter) -> dict[str, object]:
-    record, event = stored.record, stored.event
-    place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+    place, event = _place(stored.record), stored.event
     if event is None:
         return place
     who = {"event_id": event.id, "source": event.source, "type": event.type, "subject": event.subject}

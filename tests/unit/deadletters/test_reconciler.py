@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hookline.consume import Delivery, Retry
 from hookline.contract import DeadLetterClass
-from hookline.deadletters import PageNotAcceptedError, Reconciler, ReconcilerSettings
+from hookline.deadletters import PageNotAcceptedError, Reconciler, ReconcilerSettings, UpdateOwedError
 from hookline.errs import Redactor
 from hookline.telemetry import Metrics
 from tests.unit.deadletters.making import FakePager, StillClock, bare_record, letter, record_of
@@ -143,6 +143,29 @@ def test_it_never_gives_up(attempt: int, error: Exception) -> None:
     outcome = reconciler().decide(Delivery(record_of(letter()), attempt=attempt), error)
     assert isinstance(outcome, Retry)
     assert 0 <= outcome.delay_seconds < 120
+
+
+@pytest.mark.parametrize("expected", [PageNotAcceptedError("x"), UpdateOwedError("x", delay_seconds=5)])
+def test_expected_retries_are_not_said_and_a_defect_is(lines: Lines, expected: Exception) -> None:
+    """A letter that waits for its page says nothing; one that waits for a repair is an error line that names it."""
+    watcher, each = reconciler(), delivery()
+    watcher.decide(each, expected)
+    assert lines.errors() == []
+    watcher.decide(each, ValueError("token=s3cr3t-CANARY-0451"))
+    [line] = lines.errors()
+    assert (line["topic"], line["partition"], line["offset"]) == ("shop-hook_dlq", 0, 0)
+    assert "CANARY" not in str(line["error"])
+
+
+async def test_a_pager_that_is_down_is_said_once_for_each_rest(caplog: pytest.LogCaptureFixture) -> None:
+    """Ten incidents that meet one refusal together are one warning; so is the next refusal after the rest."""
+    pager, time = FakePager(down=True), StillClock()
+    watcher = reconciler(pager, time=time)
+    each = [delivery(record_of(letter(code=f"code_{number}"), number)) for number in range(10)]
+    for rest in (1, 2):
+        await asyncio.gather(*map(watcher.handle, each), return_exceptions=True)
+        assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == rest
+        time.seconds += 3600
 
 
 def test_a_second_dead_letter_of_an_event_is_no_duplicate() -> None:
