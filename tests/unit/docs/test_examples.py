@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer.main
 
 from hookline.cli._app import app
+from hookline.cli._story import Tally
 from hookline.contract import event_from_json
 from hookline.service import build_hooks, load_settings
 from tests.unit.docs.pages import ROOT, Block, Command, blocks, commands, named
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 ELSEWHERE = {"docs/configuration.md"}  # its settings are proved by tests/unit/service/test_documentation.py
 SETTINGS = [block for block in blocks("toml") if named(block.page) not in ELSEWHERE]
-EVENTS = [block for block in blocks("json") if "payload" in json.loads(block.text)]
 COMMANDS = [command for command in commands() if "make" not in command.words[0]]
 TARGETS = [command for command in commands() if command.words[0] == "make"]
 TYPED = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "typing").glob("*.py")))
@@ -54,10 +55,20 @@ def test_settings_load(block: Block, tmp_path: Path) -> None:
         build_hooks(settings)
 
 
-@pytest.mark.parametrize("block", EVENTS, ids=str)
+@pytest.mark.parametrize("block", blocks("json"), ids=str)
 def test_events_are_events(block: Block) -> None:
-    """An event that a page shows can be published."""
-    assert event_from_json(json.loads(block.text)).id
+    """What a page shows as JSON is JSON, and an event in it can be published."""
+    document = json.loads(block.text)
+    if "payload" in document:
+        assert event_from_json(document).id
+
+
+def test_the_demo_counts_what_the_readme_shows() -> None:
+    """The last line of the demo in the README has exactly the numbers that the demo adds up, and nothing is lost."""
+    [shown] = [line for block in blocks("text") for line in block.text.splitlines() if line.startswith("published ")]
+    counts = dict(re.findall(r"(\w+) ([\d.]+)", shown))
+    assert list(counts) == [field.name for field in fields(Tally)]
+    assert counts["lost"] == "0"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
