@@ -138,17 +138,17 @@ class Engine:
 
     async def drain(self, partitions: Sequence[Partition], seconds: float) -> None:
         """Cancel what waits, let what runs end within `seconds`, then cancel it too and close the partitions."""
-        busy = set[asyncio.Task[None]]()
+        busy: dict[asyncio.Task[None], Lane] = {}
         for partition in partitions:
             partition.closing = True
             for lane in partition.lanes.values():
                 if lane.busy and lane.task is not None:
-                    busy.add(lane.task)
-                elif lane.task is not None:
-                    lane.task.cancel()
+                    busy[lane.task] = lane
+                else:
+                    lane.cut_off()
         if busy:
-            _, cut_off = await asyncio.wait(busy, timeout=seconds)
-            await self._cut_off(cut_off)
+            _, late = await asyncio.wait(busy, timeout=seconds)
+            await self._cut_off({task: busy[task] for task in late})
         self.forget(partitions)
 
     def forget(self, partitions: Sequence[Partition]) -> None:
@@ -156,8 +156,7 @@ class Engine:
         for partition in partitions:
             partition.closing = partition.closed = True
             for lane in partition.lanes.values():
-                if lane.task is not None:
-                    lane.task.cancel()
+                lane.cut_off()
             if self._partitions.get(partition.number) is partition:
                 del self._partitions[partition.number]
         _log.info("partitions let go", group=self._group, partitions=[partition.number for partition in partitions])
@@ -206,7 +205,7 @@ class Engine:
         async with self._slots:
             self._observer.started(delivery)
             with lane.at_work():
-                result = await invoke(self._handle(partition, delivery))
+                result = await invoke(self._handle(partition, delivery), lambda: delivery.cut_off)
         if isinstance(result, Returned):
             self._observer.ended(delivery, result.value, None)
             return result.value
@@ -293,13 +292,13 @@ class Engine:
                 self._committing = True
                 self._poller.commit(positions)
 
-    async def _cut_off(self, tasks: set[asyncio.Task[None]]) -> None:
-        """Cancel tasks that outlived a drain; one that will not die is left behind, fenced by its closed partition."""
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            _log.warning("cut off what was still running", group=self._group, records=len(tasks))
-            await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)
+    async def _cut_off(self, lanes: Mapping[asyncio.Task[None], Lane]) -> None:
+        """Cancel lanes that outlived a drain; one that will not die is left behind, fenced by its closed partition."""
+        for lane in lanes.values():
+            lane.cut_off()
+        if lanes:
+            _log.warning("cut off what was still running", group=self._group, records=len(lanes))
+            await asyncio.wait(lanes, timeout=_CANCEL_SECONDS)
 
     def _lane_ended(self, task: asyncio.Task[None]) -> None:
         """Break the engine when a lane broke: handlers cannot do that, only a fault of the engine itself."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
 
@@ -26,18 +26,32 @@ class Raised:
     error: BaseException
 
 
-async def invoke(work: Awaitable[T]) -> Returned[T] | Raised:
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = _is_cancelled) -> Returned[T] | Raised:
     """Await foreign code and turn what it raises into a value.
 
-    A cancellation that somebody asked of this task is no failure and passes. One that the code raised by itself is a
-    failure like any other, and so are SystemExit and KeyboardInterrupt: a handler cannot stop the process.
+    Raises CancelledError when `is_cut_off` says that this task was cancelled from outside: that is no failure, and
+    what the code made of it, an error of its own or a return in the middle of its work, is no outcome. A cancellation
+    that the code made by itself is a failure like any other, and so are SystemExit and KeyboardInterrupt: a handler
+    cannot stop the process.
     """
+    result: Returned[T] | Raised
     try:
-        return Returned(await work)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return Raised(error)
+        result = Returned(await work)
     except BaseException as error:  # noqa: BLE001 - the boundary to foreign code: from here on its error is a value
-        return Raised(error)
+        result = Raised(error)
+    if is_cut_off():
+        raise asyncio.CancelledError
+    _forget_cancellation()
+    return result
+
+
+def _forget_cancellation() -> None:
+    """Undo what the code did with this task's own `cancel`, or the next code that runs in it would be cancelled."""
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()

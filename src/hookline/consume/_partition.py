@@ -33,6 +33,13 @@ class Lane:
         self.busy = False
         """Whether something runs that deserves the time of a drain: a handler, or the write of a dead letter."""
 
+    def cut_off(self) -> None:
+        """Cancel what it does; no outcome of it counts any more."""
+        if self.queue:
+            self.queue[0].cut_off = True
+        if self.task is not None:
+            self.task.cancel()
+
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Mark the lane busy."""

@@ -32,8 +32,10 @@ class Caller:
     async def call(self, hook: Hook, event: Event, timeout_seconds: float | None) -> None:
         """Run the hook. Raises what it raises, and TimeoutError when it outlives `timeout_seconds`."""
         if inspect.iscoroutinefunction(hook.handle):
-            async with asyncio.timeout(timeout_seconds):
+            async with asyncio.timeout(timeout_seconds) as limit:
                 await hook.handle(event)
+            if limit.expired():  # it swallowed the cancellation and returned in the middle of its work
+                raise TimeoutError
             return
         await self._call_in_thread(hook, event, timeout_seconds)
 

@@ -103,7 +103,7 @@ class Stage:
         work = _work(delivery)
         now = time.monotonic()
         due = [run for run in work.pending() if run.due_at <= now + _TOGETHER_SECONDS]
-        work.raised = await self._run(work, due)
+        work.raised = await self._run(delivery, work, due)
         group = HookErrorGroup.of((run.name, work.error_of(run)) for run in work.runs)
         if group is not None:
             raise group
@@ -146,21 +146,23 @@ class Stage:
             HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in dict.fromkeys(work.redrive.hooks)
         ]
 
-    async def _run(self, work: Work, due: Sequence[HookRun]) -> dict[str, BaseException]:
+    async def _run(self, delivery: Delivery, work: Work, due: Sequence[HookRun]) -> dict[str, BaseException]:
         """Run hooks together and return what they raised; one that is not entered yet or busy is put off, uncharged."""
         ready = [run for run in due if self._admits(run)]
         try:
-            errors = await self._call_together(ready, work)
+            errors = await self._call_together(ready, delivery, work)
         finally:
             for run in ready:
                 self._release(run)
         return {run.name: error for run, error in zip(ready, errors, strict=True) if error is not None}
 
-    async def _call_together(self, runs: Sequence[HookRun], work: Work) -> list[BaseException | None]:
+    async def _call_together(
+        self, runs: Sequence[HookRun], delivery: Delivery, work: Work
+    ) -> list[BaseException | None]:
         if len(runs) == 1:
-            return [await self._call(runs[0], work)]
+            return [await self._call(runs[0], delivery, work)]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._call(run, work)) for run in runs]
+            tasks = [group.create_task(self._call(run, delivery, work)) for run in runs]
         return [task.result() for task in tasks]
 
     def _admits(self, run: HookRun) -> bool:
@@ -188,11 +190,12 @@ class Stage:
         if work.event.timestamp_ms:
             self._metrics.event_age_seconds.observe(max(time.time() - work.event.timestamp_ms / 1000, 0.0))
 
-    async def _call(self, run: HookRun, work: Work) -> BaseException | None:
+    async def _call(self, run: HookRun, delivery: Delivery, work: Work) -> BaseException | None:
         if run.hook is None:
             return None
         began = time.perf_counter()
-        result = await invoke(self._caller.call(run.hook, work.event, self._policy.timeout_seconds.get(run.name)))
+        call = self._caller.call(run.hook, work.event, self._policy.timeout_seconds.get(run.name))
+        result = await invoke(call, lambda: delivery.cut_off)
         self._release(run)
         self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
         outcome = "error" if isinstance(result, Raised) else "ok"
