@@ -10,10 +10,11 @@ import pytest
 from hookline.consume import Delivery, Duplicate, EngineSettings, RetryPolicy
 from hookline.contract import DeadLetter, DeadLetterClass
 from tests.support.engine import QUICK, ScriptedHandler, forever, running
+from tests.support.kafka import TestBroker
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
-    from tests.support.kafka import RealKafka, TestBroker
+    from tests.support.kafka import RealKafka
 
 
 async def nothing(_: Delivery) -> None:
@@ -221,7 +222,7 @@ async def test_the_intake_is_bounded(broker: TestBroker) -> None:
 
 async def test_a_missing_dead_letter_topic_holds_the_record(real_kafka: RealKafka) -> None:
     """P1, cases: dlq-unconfirmed. Without a confirmation nothing is committed; when the topic comes the letter is written."""
-    broker = TestBrokerOn(real_kafka)
+    broker = TestBroker(real_kafka)
     topic, group = broker.topic(partitions=1), "held"
     dead = f"{topic}-later"
     broker.send(topic, b"bad", b"bad")
@@ -244,7 +245,7 @@ async def test_a_missing_dead_letter_topic_holds_the_record(real_kafka: RealKafk
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 async def test_a_second_member_takes_over_without_loss(real_kafka: RealKafka, protocol: str) -> None:
     """P5, P13, cases: stale-commit-after-revoke. A member joins and leaves under load: all is done, and in order."""
-    broker = TestBrokerOn(real_kafka)
+    broker = TestBroker(real_kafka)
     topic, group = broker.topic(partitions=4), f"takeover-{protocol}"
     ran: list[int] = []
 
@@ -270,10 +271,3 @@ async def test_a_second_member_takes_over_without_loss(real_kafka: RealKafka, pr
     for subject in range(20):
         mine = [n for n in ran if n % 20 == subject]
         assert list(dict.fromkeys(mine)) == sorted(set(mine))
-
-
-def TestBrokerOn(kafka: RealKafka) -> TestBroker:  # noqa: N802 - stands for the class
-    """Make the broker of a test that runs on the real one alone."""
-    from tests.support.kafka import TestBroker
-
-    return TestBroker(kafka.bootstrap, kafka)

@@ -21,7 +21,6 @@ from hookline.consume import (
     RetryPolicy,
     decide,
 )
-from hookline.contract import DeadLetterClass
 from hookline.errs import classify
 from hookline.kafka import AcknowledgedProducer, ClientConfig, GroupConsumer
 from tests.support.waiting import eventually_async
@@ -29,6 +28,7 @@ from tests.support.waiting import eventually_async
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from hookline.contract import DeadLetterClass
     from tests.support.kafka import TestBroker
 
 QUICK = RetryPolicy(max_attempts=3, initial_seconds=0.05, max_seconds=0.1)

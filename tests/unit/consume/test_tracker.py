@@ -52,7 +52,7 @@ class TrackerMachine(RuleBasedStateMachine):
 
     @invariant()
     def position_is_the_lowest_unsettled(self) -> None:
-        """The position never passes an open offset, and never stays behind the lowest one."""
+        """Find the position at the lowest open offset, never beyond it and never behind."""
         expected = min(self.open) if self.open else None if self.last is None else self.last + 1
         assert self.tracker.position == expected
         assert self.tracker.unsettled == len(self.open)
