@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hookline.kafka import ClientConfig, KafkaClientError, TopicAdmin
 from hookline.service._hooks import build_hooks
 from hookline.service._problems import Problem, SettingsError
+from hookline.service._secrets import signing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 def check_settings(settings: Settings) -> list[Problem]:
     """List what is wrong with settings that could be read.
 
-    Imports the application and makes every hook, reads the secrets of pagers, and lets librdkafka judge the options of its
-    clients; it enters no hook, opens no port and talks to nobody. Empty when all is well.
+    Imports the application and makes every hook, reads the secrets of hooks and pagers, and lets librdkafka judge the
+    options of its clients; it enters no hook, opens no port and talks to nobody. Empty when all is well.
     """
-    return [*_problems_of(partial(build_hooks, settings)), *check_connections(settings)]
+    hooks = _problems_of(partial(build_hooks, settings)) or _secret_problems(settings)
+    return [*hooks, *check_connections(settings)]
 
 
 def check_connections(settings: Settings) -> list[Problem]:
@@ -29,6 +31,18 @@ def check_connections(settings: Settings) -> list[Problem]:
     pagers = (partial(settings.pager_keys, index) for index in range(len(settings.pagers)))
     attempts: tuple[Callable[[], object], ...] = (partial(_make_clients, settings), *pagers)
     return [problem for attempt in attempts for problem in _problems_of(attempt)]
+
+
+def _secret_problems(settings: Settings) -> list[Problem]:
+    """List the secret files that hooks of the file would miss when they are entered."""
+    indexes = range(len(settings.hooks))
+    return [problem for index in indexes for problem in _problems_of(partial(_read_secrets, settings, index))]
+
+
+def _read_secrets(settings: Settings, index: int) -> None:
+    files = settings.hooks[index].options.get("secret_file", [])
+    for file in [files] if isinstance(files, str) else files:
+        signing_keys(settings.path(file), f"hooks[{index}].secret_file", settings.origin("hooks", index))
 
 
 def _problems_of(attempt: Callable[[], object]) -> tuple[Problem, ...]:
