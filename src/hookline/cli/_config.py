@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from hookline.service import check_settings
@@ -26,9 +28,14 @@ def show(config: ConfigOption = None, output: OutputOption = Output.TEXT) -> Non
 
 
 @app.command("check")
-def check(config: ConfigOption = None, output: OutputOption = Output.TEXT) -> None:
+def check(
+    config: ConfigOption = None,
+    embedded: Annotated[bool, typer.Option("--embedded", help="Check what `run --embedded` would use.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> None:
     """Check the settings, import the hooks, and say what is wrong; ends 1 when something is."""
-    problems = check_settings(settings_of(config))
+    settings = settings_of(config)
+    problems = check_settings(settings.for_embedded("127.0.0.1:9092") if embedded else settings)
     if output is Output.JSON:
         print_json({"problems": [{"what": each.what, "where": each.where, "fix": each.fix} for each in problems]})
     else:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Look after dead letters.", no_args_is_help=True)
 
 _FLUSH_SECONDS = 5.0
+_COLUMNS = ("ID", "FAILED AT", "CLASS", "CODE", "TYPE", "SUBJECT", "HOOKS", "REPUBLISHED")
 
 HooksOption = Annotated[list[str] | None, typer.Option("--hook", help="A hook that failed; may be repeated.")]
 TypesOption = Annotated[list[str] | None, typer.Option("--type", help="An event type; * stands for anything.")]
@@ -94,11 +95,11 @@ def republish(
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Send dead letters back to their hook topic; only the hooks that failed run again. Shows a plan unless --execute."""
-    if not everything and not id:
-        raise typer.BadParameter("choose what: --all, or --id ID")
+    chosen = _filter(hook, type, source, letter_class, since, until, limit, ids=id)
+    if not everything and chosen == Filter(limit=limit):
+        raise typer.BadParameter("choose what: --all, --id ID, or a filter such as --hook NAME")
     if execute and not reason.strip():
         raise typer.BadParameter("--execute needs a --reason; it is kept with the records")
-    chosen = _filter(hook, type, source, letter_class, since, until, limit, ids=id)
     wish = Wish(chosen, again, all_hooks, operation, execute, yes, reason, output)
     raise typer.Exit(asyncio.run(_republish(settings_of(config), wish)))
 
@@ -166,18 +167,21 @@ def _print_rows(rows: Sequence[Row]) -> None:
     if not rows:
         typer.echo("no dead letters")
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("ID", "FAILED AT", "CLASS", "CODE", "TYPE", "SUBJECT", "HOOKS", "REDRIVES", "REPUBLISHED"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_printable(cell)) for cell in _cells(row)))
-    Console(soft_wrap=True).print(table)
+    lines = [_COLUMNS, *(tuple(map(_printable, _cells(row))) for row in rows)]
+    console = Console(soft_wrap=True)
+    if not console.is_terminal:
+        typer.echo("\n".join("\t".join(line) for line in lines))
+        return
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    for line in lines[1:]:
+        table.add_row(*map(Text, line))
+    console.print(table)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.id, time_text(row.failed_at_ms), row.letter_class or "-", row.code, row.type or "-", row.subject or "-",
-        ", ".join(row.hooks) or "-", str(row.redrives), "yes" if row.republished else "no",
+        ", ".join(row.hooks) or "-", "yes" if row.republished else "no",
     )  # fmt: skip
 
 
@@ -190,7 +194,7 @@ def _print_plan(plan: Plan, output: Output) -> None:
     if output is Output.JSON:
         print_json(plan.document())
         return
-    typer.echo(f"operation {plan.operation}: {len(plan.letters)} dead letters to republish")
+    typer.echo(f"operation {plan.operation}: to republish: {len(plan.letters)}")
     for topic, count in sorted(plan.per_topic.items()):
         typer.echo(f"  {count} to {_printable(topic)}")
     for (name, code), count in sorted(plan.per_reason.items()):

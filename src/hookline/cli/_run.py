@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hookline.errs import one_line
-from hookline.kafka import EmbeddedBroker, KafkaClientError
+from hookline.kafka import EmbeddedBroker
 from hookline.service import (
     ListenAddress,
     Service,
@@ -102,7 +102,8 @@ async def _wire(
 
 def _make_topics(settings: Settings, broker: EmbeddedBroker) -> None:
     broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
-    _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap)
+    join = f"""export HOOKLINE_KAFKA__COMMON='{{"bootstrap.servers": "{broker.bootstrap}"}}'"""
+    _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap, join=join)
 
 
 async def _serve(service: Service, stopping: asyncio.Event) -> int:
@@ -114,10 +115,10 @@ async def _serve(service: Service, stopping: asyncio.Event) -> int:
     broken.cancel()
     try:
         await service.stop()
-    except KafkaClientError as error:
+    except Exception as error:  # noqa: BLE001 - whatever broke, the process must end, and not as if all were well
         failure = failure or error
     if failure is not None:
-        _log.critical("ended by a failure", error=one_line(failure))
+        _log.critical("ended by a failure", error=one_line(failure), exc_info=failure)
     return 1 if failure else 0
 
 

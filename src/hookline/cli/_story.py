@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import secrets
 import sqlite3
 import time
 from collections import Counter
@@ -90,9 +92,7 @@ class Audience:
                 self._tell("duplicate", f"{name}: has been handled, not run again")
             case Retry(delay_seconds):
                 self.counts["retried"] += 1
-                self._tell(
-                    "retry", f"{name} in {delay_seconds:.1f} s: {error}; its siblings are done and not run again"
-                )
+                self._tell("retry", f"{name} again in {delay_seconds:.1f} s, only what failed: {error}")
             case Hold():
                 pass
             case GiveUp(letter_class, _, message):
@@ -163,7 +163,7 @@ class Story:
     async def _bytes_are_malformed(self, settings: Settings) -> None:
         self._tell("publish", "bytes that are no event, from some other program")
         producer = AcknowledgedProducer(settings.client_config().producer())
-        await producer.send(settings.hook_topic(), b"sq-12347", b"\x00not an event")
+        await producer.send(settings.hook_topic(), b"sq-12347", b"not an event")
         await producer.close(_CLOSE_SECONDS)
         await self._until(lambda: self._audience.counts[DeadLetterClass.MALFORMED] == 1, "a malformed dead letter")
 
@@ -173,7 +173,9 @@ class Story:
 
     async def _person_republishes(self, settings: Settings) -> int:
         self._chat.mended = True
-        self._tell("person", "mends the chat server, then: hookline dlq republish --all --class exhausted --execute")
+        self._tell(
+            "person", "mends the chat server, then: hookline dlq republish --class exhausted --execute --reason mended"
+        )
         letters = dead_letters_of(settings)
         plan = await letters.plan(Filter(classes=(DeadLetterClass.EXHAUSTED,)))
         producer = AcknowledgedProducer(settings.client_config().producer())
@@ -212,6 +214,7 @@ class Story:
             {
                 "name": "code-host", "kind": "webhook", "types": ["batch.failed"],
                 "url": f"{receiver}/comments", "allow_private_addresses": True,
+                "secret": f"whsec_{base64.b64encode(secrets.token_bytes(24)).decode()}",
             },
         ]  # fmt: skip
         return Settings.model_validate(

@@ -115,7 +115,7 @@ class Stage:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
         work = delivery.progress
         if isinstance(error, MalformedRecordError):
-            return GiveUp(DeadLetterClass.MALFORMED, error.code, self._text(error))
+            return GiveUp(DeadLetterClass.MALFORMED, error.code, self._policy.redactor.redact(str(error)))
         if not isinstance(work, Work) or not work.resolved:
             return self._refuse(delivery, error)
         for run in work.pending():
@@ -220,6 +220,7 @@ class Stage:
         if isinstance(next_step, Retry):
             self._metrics.retries_total.labels(hook=run.name).inc()
             run.due_at = now + next_step.delay_seconds
+            self._say_retry(run, error, verdict, next_step.delay_seconds)
             return
         failure = describe(
             run.name,
@@ -230,6 +231,16 @@ class Stage:
             redactor=self._policy.redactor,
         )
         run.failed = Failed(next_step, failure, error.with_traceback(None))  # its frames would hold the event
+
+    def _say_retry(self, run: HookRun, error: BaseException, verdict: Verdict, delay_seconds: float) -> None:
+        _log.warning(
+            "hook failed, trying again",
+            hook=run.name,
+            attempt=run.tries,
+            verdict=str(verdict),
+            again_in_seconds=round(delay_seconds, 3),
+            error=self._text(error),
+        )
 
     def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
         """Give up an event whose hooks could not even be told: never "no hooks"."""
@@ -264,6 +275,11 @@ def _give_up(work: Work) -> GiveUp:
     return GiveUp(
         letter_class=DeadLetterClass.PERMANENT if DeadLetterClass.PERMANENT in classes else DeadLetterClass.EXHAUSTED,
         code=codes.pop() if len(codes) == 1 else "several",
-        message="; ".join(f"hook {each.failure.hook}: {each.failure.message}" for each in failed),
+        message="; ".join(_line(each.failure) for each in failed),
         failures=tuple(each.failure for each in failed),
     )
+
+
+def _line(failure: HookFailure) -> str:
+    kind = failure.exception.rpartition(".")[2]
+    return f"hook {failure.hook}: {kind}: {failure.message}"
