@@ -97,6 +97,9 @@ class ProducerClient:
     def __init__(self, config: Mapping[str, object], connect: Connect) -> None:
         self.ready: Future[None] = Future()
         self.finished: Future[int] = Future()
+        # Running from the start: a caller that is cancelled must not cancel them under the thread.
+        self.ready.set_running_or_notify_cancel()
+        self.finished.set_running_or_notify_cancel()
         self._pid = os.getpid()
         self._config = config
         self._connect = connect
@@ -224,19 +227,14 @@ class ProducerClient:
         fault = Fault.of(error)
         if fault.kind is ErrorKind.FATAL:
             self._broken = self._broken or fault
-        return produce_error(self._cause(self._broken or fault), topic, self._hint())
+        cause, last = self._cause(self._broken or fault), self._last_fault
+        hint = f" (last heard: {last})" if last is not None and last is not cause else ""
+        return produce_error(cause, f"{topic} at {self._config.get('bootstrap.servers')}", hint)
 
     def _cause(self, fault: Fault) -> Fault:
         # A refused password shows as a timeout; what the client said last is the truth.
         last = self._last_fault
         return last if last and is_authorization(last.code) and fault.kind is ErrorKind.DEPENDENCY else fault
-
-    def _hint(self) -> str:
-        return (
-            f" (last heard from {self._config.get('bootstrap.servers')}: {self._last_fault})"
-            if self._last_fault
-            else ""
-        )
 
 
 _alive: Final[weakref.WeakSet[ProducerClient]] = weakref.WeakSet()

@@ -90,7 +90,7 @@ class _Line:
         self._wait_seconds = _delivery_seconds(config)
         self._lock = threading.Lock()
         self._client: ProducerClient | None = None
-        self._mailbox: Mailbox | None = None
+        self._own = threading.local()
         self._closed = False
 
     @property
@@ -117,7 +117,7 @@ class _Line:
             return 0
         client.require_own_process()
         client.stop(timeout_seconds)
-        return await asyncio.shield(asyncio.wrap_future(client.finished))
+        return await asyncio.wrap_future(client.finished)
 
     async def _enqueue_in_turn(self, outgoing: Outgoing, mailbox: Mailbox) -> asyncio.Future[Acknowledgement]:
         # Whoever comes while another waits queues behind it: a full queue must not reorder a subject.
@@ -134,7 +134,7 @@ class _Line:
     async def _enqueue_when_room(self, outgoing: Outgoing, mailbox: Mailbox) -> asyncio.Future[Acknowledgement]:
         while True:
             client = self._current()
-            await asyncio.shield(asyncio.wrap_future(client.ready))
+            await asyncio.wrap_future(client.ready)
             mailbox.room.clear()
             try:
                 return client.produce(outgoing, mailbox)
@@ -153,9 +153,9 @@ class _Line:
 
     def _own_mailbox(self) -> Mailbox:
         loop = asyncio.get_running_loop()
-        mailbox = self._mailbox
+        mailbox: Mailbox | None = getattr(self._own, "mailbox", None)
         if mailbox is None or mailbox.loop is not loop:
-            mailbox = self._mailbox = Mailbox(loop)
+            mailbox = self._own.mailbox = Mailbox(loop)
         return mailbox
 
 

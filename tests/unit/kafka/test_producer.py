@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -294,6 +295,39 @@ async def test_settings_that_make_no_client_are_told() -> None:
     with pytest.raises(InvalidClientConfigError):
         await producer.send("t", b"k", b"v")
     assert await producer.close(0) == 0
+
+
+async def test_whoever_stops_waiting_for_the_client_does_not_break_it(
+    producer: AcknowledgedProducer, cluster: FakeCluster
+) -> None:
+    """A send that is cancelled while the client is being made leaves the client to the others."""
+    impatient = [asyncio.create_task(producer.start()), asyncio.create_task(producer.send("t", b"k", b"v"))]
+    await asyncio.sleep(0)
+    for task in impatient:
+        task.cancel()
+    await asyncio.gather(*impatient, return_exceptions=True)
+    task, client = await _sending(producer, cluster)
+    while client.waiting:
+        client.confirm(offset=4)
+    assert (await task).offset == 4
+    assert cluster.clients == [client]
+
+
+def test_loops_on_several_threads_share_a_producer(cluster: FakeCluster) -> None:
+    """Every loop gets the reports of its own sends, in the order that each queued them."""
+    producer = AcknowledgedProducer(_CONFIG, connect=cluster.connect)
+
+    async def send(name: str) -> list[Acknowledgement]:
+        return [await producer.send(name, b"k", str(number).encode()) for number in range(20)]
+
+    with ThreadPoolExecutor(2) as pool:
+        loops = [pool.submit(asyncio.run, send(name)) for name in ("a", "b")]
+        while not all(loop.done() for loop in loops):
+            for client in cluster.clients:
+                if client.waiting:
+                    client.confirm()
+        assert [{ack.topic for ack in loop.result()} for loop in loops] == [{"a"}, {"b"}]
+    assert asyncio.run(producer.close(1)) == 0
 
 
 async def test_many_failures_leave_nothing_unretrieved(
