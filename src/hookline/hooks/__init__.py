@@ -3,11 +3,12 @@
 decode -> validate -> `Hooks.for_event` -> run all together -> collect errors -> decide for each hook.
 """
 
-from ._hook import Hook, Resolver
+from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of
 from ._stage import HookGoneError, Stage, StagePolicy
 
 __all__ = [
+    "DEFAULT_TIMEOUT_SECONDS",
     "DuplicateHookError",
     "Hook",
     "HookGoneError",

@@ -29,7 +29,7 @@ class Caller:
         """Let go of the threads without waiting for those that still run."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def call(self, hook: Hook, event: Event, timeout_seconds: float | None) -> None:
+    async def call(self, hook: Hook, event: Event, timeout_seconds: float) -> None:
         """Run the hook. Raises what it raises, and TimeoutError when it outlives `timeout_seconds`."""
         if inspect.iscoroutinefunction(hook.handle):
             async with asyncio.timeout(timeout_seconds) as limit:
@@ -39,7 +39,7 @@ class Caller:
             return
         await self._call_in_thread(hook, event, timeout_seconds)
 
-    async def _call_in_thread(self, hook: Hook, event: Event, timeout_seconds: float | None) -> None:
+    async def _call_in_thread(self, hook: Hook, event: Event, timeout_seconds: float) -> None:
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(self._threads, contextvars.copy_context().run, hook.handle, event)
         try:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from hookline.contract import Event
 
 
+DEFAULT_TIMEOUT_SECONDS = 30.0
+"""How long an attempt may take when neither the settings nor the hook say."""
+
+
 @runtime_checkable
 class Hook(Protocol):
     """One integration: a name, unique within its domain, and something to do with an event.
@@ -19,7 +23,8 @@ class Hook(Protocol):
     to try again is decided outside. A plain function runs in a thread, which nothing can stop; prefer `async def`.
 
     A hook may be an async context manager too: it is entered on the event loop before its first event and left after
-    the last one.
+    the last one. It may have an attribute `timeout_seconds`, the time limit of an attempt; without one, and without one
+    in the settings, that is `DEFAULT_TIMEOUT_SECONDS`.
     """
 
     name: str

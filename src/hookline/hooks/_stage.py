@@ -17,6 +17,7 @@ from hookline.telemetry import get_logger
 
 from ._call import Caller
 from ._doors import Doors, HookNotReadyError
+from ._hook import DEFAULT_TIMEOUT_SECONDS
 from ._registry import hooks_of
 from ._work import Failed, HookRun, Work
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.errs import Classifier, Redactor
     from hookline.telemetry import Metrics
 
-    from ._hook import Resolver
+    from ._hook import Hook, Resolver
 
 _NOT_READY_SECONDS = 0.5
 _BUSY_SECONDS = 0.05
@@ -48,7 +49,7 @@ class StagePolicy:
     classifiers: Sequence[Classifier]
     redactor: Redactor
     timeout_seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    """Time limits by hook; a hook without one bounds its own work."""
+    """Time limits by hook; where there is none the hook's own counts, else `DEFAULT_TIMEOUT_SECONDS`."""
     concurrency: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """How many events a hook handles at once, by hook; a hook without one is bounded by the engine alone."""
 
@@ -194,7 +195,7 @@ class Stage:
         if run.hook is None:
             return None
         began = time.perf_counter()
-        call = self._caller.call(run.hook, work.event, self._policy.timeout_seconds.get(run.name))
+        call = self._caller.call(run.hook, work.event, self._timeout_seconds(run.hook))
         result = await invoke(call, lambda: delivery.cut_off)
         self._release(run)
         self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
@@ -204,6 +205,10 @@ class Stage:
             return result.error
         run.done = True
         return None
+
+    def _timeout_seconds(self, hook: Hook) -> float:
+        own: float = getattr(hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
+        return self._policy.timeout_seconds.get(hook.name, own)
 
     def _weigh(self, run: HookRun, error: BaseException) -> None:
         """Classify what a hook raised, once, and decide whether it is tried again."""

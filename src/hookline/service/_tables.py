@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
 from hookline.kafka import OWNED_KEYS
 from hookline.service._listen import ListenAddress
 
@@ -176,7 +177,7 @@ class HookTable(Table):
     name: Name
     kind: Text
     types: Annotated[list[Text], Field(min_length=1)] = ["*"]
-    timeout_seconds: PositiveSeconds = 30.0
+    timeout_seconds: PositiveSeconds = DEFAULT_TIMEOUT_SECONDS
     concurrency: Count | None = None
 
     @model_validator(mode="after")
