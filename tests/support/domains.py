@@ -59,8 +59,8 @@ class Domain:
         published = self.broker.send(self.hook_topic, record.key, record.value, record.headers)
         return self._bury(published, letter_class, "hook_exception", failures, failed_at_ms)
 
-    def die_malformed(self, key: bytes, value: bytes, headers: Headers = ()) -> str:
-        """Publish a record that is no event, write its dead letter, and return the letter's id."""
+    def die_foreign(self, key: bytes, value: bytes, headers: Headers) -> str:
+        """Publish a record as some other program would, write its dead letter, and return the letter's id."""
         published = self.broker.send(self.hook_topic, key, value, headers)
         return self._bury(published, DeadLetterClass.MALFORMED, "decode_error", (), FAILED_AT_MS)
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hookline.contract import DeadLetterClass
-from hookline.deadletters import Filter
+from hookline.deadletters import Filter, UnknownDeadLetterError
 from hookline.kafka import AcknowledgedProducer
 from hookline.service import dead_letters_of
 
@@ -121,6 +121,7 @@ class Wish:
 async def _republish(settings: Settings, wish: Wish) -> int:
     letters = dead_letters_of(settings)
     plan = await letters.plan(wish.chosen, again=wish.again, all_hooks=wish.all_hooks, operation=wish.operation)
+    _refuse_unknown(wish.chosen.ids, plan)
     if not wish.execute:
         _print_plan(plan, wish.output)
         return 0
@@ -131,6 +132,13 @@ async def _republish(settings: Settings, wish: Wish) -> int:
     report = await _execute(letters, plan, settings, wish.reason)
     _print_report(report, wish.output)
     return 0 if report.is_complete else 1
+
+
+def _refuse_unknown(ids: Sequence[str], plan: Plan) -> None:
+    known = {planned.stored.id for planned in plan.letters} | {id for id, _ in plan.left_out}
+    for id in ids:
+        if id not in known:
+            raise UnknownDeadLetterError(id)
 
 
 async def _execute(letters: DeadLetters, plan: Plan, settings: Settings, reason: str) -> Report:

@@ -47,5 +47,6 @@ def config_path(config: Path | None) -> Path | None:
 
 
 def print_json(document: Mapping[str, JsonValue] | Sequence[JsonValue]) -> None:
-    """Print one document on standard output."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    """Print one document on standard output; what cannot be printed is escaped, for its texts may be foreign."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
