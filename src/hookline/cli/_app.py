@@ -14,9 +14,9 @@ from hookline.errs import Redactor
 from hookline.kafka import KafkaClientError
 from hookline.publish import PublishError
 from hookline.service import ListenError, SettingsError
-from hookline.telemetry import configure_logging
 
 from . import _config, _demo, _dlq, _hooks, _publish, _run, _topics
+from ._options import log_to_standard_error
 
 _EXPECTED = (SettingsError, KafkaClientError, PublishError, ContractError, ListenError, DeadLettersError, OSError)
 
@@ -50,12 +50,7 @@ def _options(
     ] = False,
 ) -> None:
     del show_version
-    _log_to_standard_error()
-
-
-def _log_to_standard_error() -> None:
-    """Keep standard output for what a command prints; `hookline run` sets its own log up once it has its settings."""
-    configure_logging(format="console", level="warning", stream=sys.stderr, redact=Redactor().redact)
+    log_to_standard_error(Redactor())
 
 
 def run_app() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import time
 from dataclasses import asdict
@@ -29,7 +30,7 @@ _STYLES = {
 
 def demo(output: OutputOption = Output.TEXT) -> None:
     """Play the merge-queue story on a broker inside this process: published, retried, dead-lettered, paged, republished."""
-    configure_logging(level="critical")
+    configure_logging(level="critical", stream=sys.stderr)
     timeline = Timeline(silent=output is Output.JSON)
     with tempfile.TemporaryDirectory(prefix="hookline-demo-") as folder:
         tally = asyncio.run(Story(Path(folder), timeline.tell).play())

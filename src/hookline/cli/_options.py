@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from hookline.service import load_settings
+from hookline.service import load_settings, redactor_of
+from hookline.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.contract import JsonValue
+    from hookline.errs import Redactor
     from hookline.service import Settings
 
+_CLIENT_LOGGER = "hookline.kafka.client"
 DEFAULT_CONFIG = Path("hookline.toml")
 
 
@@ -35,8 +40,24 @@ OutputOption: TypeAlias = Annotated[Output, typer.Option("--output", "-o", help=
 
 
 def settings_of(config: Path | None) -> Settings:
-    """Load the settings that a command was given. Raises SettingsError."""
-    return load_settings(config_path(config))
+    """Load the settings that a command was given, and keep their secrets out of its log. Raises SettingsError."""
+    settings = load_settings(config_path(config))
+    log_to_standard_error(redactor_of(settings))
+    return settings
+
+
+def log_to_standard_error(redactor: Redactor) -> None:
+    """Keep standard output for what a command prints; `hookline run` sets its own log up once it has its settings.
+
+    The Kafka client's own lines are left out: what they mean ends the command with one sentence.
+    """
+    configure_logging(format="console", level="warning", stream=sys.stderr, redact=redactor.redact)
+    logging.getLogger(_CLIENT_LOGGER).setLevel(logging.CRITICAL)
+
+
+def log_everything() -> None:
+    """Let the Kafka client's own lines through again."""
+    logging.getLogger(_CLIENT_LOGGER).setLevel(logging.NOTSET)
 
 
 def config_path(config: Path | None) -> Path | None:

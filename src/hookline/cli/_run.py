@@ -28,7 +28,7 @@ from hookline.service import (
 )
 from hookline.telemetry import configure_logging, get_logger
 
-from ._options import ConfigOption, config_path, settings_of
+from ._options import ConfigOption, config_path, log_everything, settings_of
 
 if TYPE_CHECKING:
     from hookline.hooks import Resolver
@@ -73,6 +73,7 @@ async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenA
     if wiring is None:
         return 0
     configure_service_logging(wiring.settings)
+    log_everything()
     if broker is not None:
         _make_topics(wiring.settings, broker)
     service = Service(wiring.settings, wiring.resolver, config_path=str(config_path(config) or "hookline.toml"))

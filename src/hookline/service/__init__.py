@@ -6,7 +6,7 @@ Settings are read once, by `load_settings`, and passed on; nothing here reads th
 from __future__ import annotations
 
 from hookline.service._check import check_connections, check_settings
-from hookline.service._dead_letters import dead_letters_of
+from hookline.service._dead_letters import dead_letters_of, redactor_of
 from hookline.service._health import Check, Exposition, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
 from hookline.service._listen import ListenAddress
@@ -34,6 +34,7 @@ __all__ = [
     "configure_service_logging",
     "dead_letters_of",
     "load_settings",
+    "redactor_of",
     "wait_until_usable",
     "wanted_topics",
 ]
