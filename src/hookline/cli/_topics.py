@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hookline.kafka import TopicChange, WantedTopic
     from hookline.service import Settings
 
+_ANSWER_SECONDS = 8.0
+
 app = typer.Typer(help="Make and check the topics of a domain.", no_args_is_help=True)
 
 FileOption: TypeAlias = Annotated[
@@ -32,7 +34,7 @@ def apply(config: ConfigOption = None, file: FileOption = None, output: OutputOp
     Never changes the partition count of a topic that exists.
     """
     settings = settings_of(config)
-    with TopicAdmin(settings.client_config()) as admin:
+    with TopicAdmin(settings.client_config(), _ANSWER_SECONDS) as admin:
         changes = admin.plan(wanted_topics(settings, file))
         if file is None:  # the defaults are for new topics: somebody chose what stands in the others
             changes = [change if change.creates else replace(change, settings={}) for change in changes]
@@ -61,7 +63,7 @@ def check(config: ConfigOption = None, file: FileOption = None, output: OutputOp
 
 def _compared(settings: Settings, wanted: list[WantedTopic]) -> list[TopicChange]:
     """Compare with Kafka; where reading settings is refused, only whether the topics exist and their partitions."""
-    with TopicAdmin(settings.client_config()) as admin:
+    with TopicAdmin(settings.client_config(), _ANSWER_SECONDS) as admin:
         try:
             return admin.plan(wanted)
         except TopicRefusedError as error:

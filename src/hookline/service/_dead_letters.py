@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from hookline.service._settings import Settings
 
 
+_ANSWER_SECONDS = 8.0
+
+
 def dead_letters_of(settings: Settings) -> DeadLetters:
     """Open the dead letters that settings name; reading them joins no group and moves no offset."""
     return DeadLetters(
-        TopicReader(settings.client_config()).stream,
+        TopicReader(settings.client_config(), _ANSWER_SECONDS).stream,
         dead_letter_topic=settings.dead_letter_topic(),
         hook_topics={settings.hook_topic()},
         redact=redactor_of(settings).redact,
