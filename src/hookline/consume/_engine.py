@@ -121,7 +121,7 @@ class Engine:
         for partition in partitions:
             partition.closing = self._stopping
             self._partitions[partition.number] = partition
-        self.status.joined = True
+        self.status.has_joined()
         _log.info("partitions assigned", group=self._group, partitions=[partition.number for partition in partitions])
 
     def receive(self, batch: list[tuple[Partition, Record]]) -> None:

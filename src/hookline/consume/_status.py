@@ -6,10 +6,15 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hookline.kafka import ErrorKind
+
 if TYPE_CHECKING:
-    from hookline.kafka import ErrorKind, Fault
+    from hookline.kafka import Fault
 
 _REPEAT_SECONDS = 10.0
+_MAY_NOT_READ = "TOPIC_AUTHORIZATION_FAILED"
+_MAY_NOT_JOIN = "GROUP_AUTHORIZATION_FAILED"
+_DISPROVED = frozenset({ErrorKind.RETRYABLE, ErrorKind.DEPENDENCY, ErrorKind.CONFIGURATION})
 
 
 @dataclass(slots=True)
@@ -34,8 +39,20 @@ class EngineStatus:
         return True
 
     def recovered(self) -> None:
-        """Forget all errors: the broker has just done something for us."""
+        """Forget all errors: a record was read, or a commit taken."""
         self.faults.clear()
+
+    def has_joined(self) -> None:
+        """Note that the group is joined. The client says only once that it may not read, so that error stays."""
+        self.joined = True
+        self.faults = {kind: fault for kind, fault in self.faults.items() if fault.code == _MAY_NOT_READ}
+
+    def answered(self) -> None:
+        """Forget the errors that are over when the broker answers somebody and the topics exist."""
+        stay = {_MAY_NOT_READ, _MAY_NOT_JOIN}
+        self.faults = {
+            kind: fault for kind, fault in self.faults.items() if kind not in _DISPROVED or fault.code in stay
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Service:
         await self._stack.enter_async_context(self._stage)
         self._reconciler = await self._stack.enter_async_context(await self._build_reconciler())
         self._stage_engine, self._reconciler_engine = self._build_engines()
-        self._watch = TopicWatch(self._client, self._topics(), self._recovered)
+        self._watch = TopicWatch(self._client, self._topics(), self._answered)
         self._chores = [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
         await self._stage_engine.start()
         await self._reconciler_engine.start()
@@ -191,9 +191,9 @@ class Service:
     async def _keep_gauges(self) -> None:
         await keep_gauges(self.metrics, self._stage_engine, self.ready)
 
-    def _recovered(self) -> None:
+    def _answered(self) -> None:
         for engine in self._engines():
-            engine.status.recovered()
+            engine.status.answered()
 
     def _live(self) -> list[Check]:
         return [Check("loop")]

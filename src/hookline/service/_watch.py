@@ -5,33 +5,35 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hookline.kafka import BrokerUnreachableError, KafkaClientError, describe_topics
+from hookline.kafka import BrokerUnreachableError, KafkaClientError, TopicAdmin
 from hookline.service._health import Check
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hookline.kafka import ClientConfig
+    from hookline.kafka import ClientConfig, TopicDescription
 
+# Their sum, and a little, is how long a broker may be away unnoticed by a client that only waits for its answers.
 _ANSWER_SECONDS = 5.0
+_WHILE_GOOD_SECONDS = 4.0
 _WHILE_BAD_SECONDS = 2.0
-_WHILE_GOOD_SECONDS = 30.0
 _REPEAT_SECONDS = 30.0
 
 _log = get_logger(__name__)
 
 
 class TopicWatch:
-    """Asks for the topics again and again: often while something is wrong, seldom while all is well.
+    """Asks for the topics again and again, on one connection while it is answered.
 
-    It only reads metadata, so it needs no right beyond describing the topics, and never makes one.
+    `answered` is called whenever Kafka answers and all topics exist. It only reads metadata, so it needs no right beyond describing the topics, and never makes one.
     """
 
-    def __init__(self, client: ClientConfig, topics: Sequence[str], recovered: Callable[[], None]) -> None:
+    def __init__(self, client: ClientConfig, topics: Sequence[str], answered: Callable[[], None]) -> None:
         self._client = client
         self._topics = tuple(topics)
-        self._recovered = recovered
+        self._answered = answered
+        self._admin: TopicAdmin | None = None
         self._kafka = Check("kafka", "not asked yet")
         self._missing: tuple[str, ...] = ()
         self._said: tuple[str, float] = ("", 0.0)
@@ -50,7 +52,7 @@ class TopicWatch:
     async def _look(self) -> None:
         was_ok = all(check.ok for check in self.checks())
         try:
-            found = await asyncio.to_thread(describe_topics, self._client, self._topics, _ANSWER_SECONDS)
+            found = await asyncio.to_thread(self._describe)
         except BrokerUnreachableError as error:
             self._kafka = Check("kafka", str(error))
         except KafkaClientError as error:
@@ -60,11 +62,19 @@ class TopicWatch:
             self._missing = tuple(topic for topic in self._topics if topic not in found)
         self._say(was_ok=was_ok)
 
+    def _describe(self) -> dict[str, TopicDescription]:
+        # A client that was not answered is not asked again: it would wait before it connects once more.
+        admin, self._admin = self._admin or TopicAdmin(self._client, _ANSWER_SECONDS), None
+        with admin:
+            found = admin.describe(self._topics)
+        self._admin = admin
+        return found
+
     def _say(self, *, was_ok: bool) -> None:
         failed = [check for check in self.checks() if not check.ok]
         if not failed:
+            self._answered()
             if not was_ok:
-                self._recovered()
                 _log.info("Kafka answers and the topics exist", bootstrap=self._client.bootstrap, topics=self._topics)
             return
         text = "; ".join(f"{check.name}: {check.reason}" for check in failed)
