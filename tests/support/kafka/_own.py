@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.ports import free_ports
+
+from ._answers import wait_until_it_answers
+from ._find import RealKafka
+from ._local import _configure, _format, _guarded, _java, _reason
+from ._maven import kafka_libraries
+from ._settings import HEAP, KAFKA_VERSION, Addresses
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+
+class OwnKafka(RealKafka):
+    """A local Kafka for tests that take it away: it freezes, dies and comes back with its data, at one address."""
+
+    def __init__(self, folder: Path, java: str, libraries: Path) -> None:
+        port, controller = free_ports(2)
+        super().__init__(f"127.0.0.1:{port}", version=KAFKA_VERSION, how="of a test's own")
+        self._folder = folder
+        self._java = [java, HEAP, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", f"{libraries}/*"]
+        self._process: subprocess.Popen[bytes] | None = None
+        _configure(folder, Addresses(self.bootstrap, self.bootstrap, f"127.0.0.1:{controller}"))
+        _format(self._java, folder)
+
+    def start(self) -> None:
+        """Start it, also again after `kill`, and wait until it answers."""
+        log = self._folder / "kafka.log"
+        command = [*self._java, "kafka.Kafka", str(self._folder / "server.properties")]
+        process = self._process = _guarded(self._folder / "guard", command, log)
+        wait_until_it_answers(self.bootstrap, lambda: process.poll() is not None, lambda: _reason(log))
+
+    def freeze(self) -> None:
+        """Let it hang: connections stay, nothing is answered."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it at once: connections are refused. Its data stays for the next `start`."""
+        if self._process is None:
+            return
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process = None
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        os.killpg(self._process.pid, number)  # the guard and the broker are a group of their own
+
+
+@contextlib.contextmanager
+def own_kafka() -> Iterator[OwnKafka]:
+    """Run a Kafka that the caller may freeze and kill. NoKafkaError without Java or the jars."""
+    java, libraries = _java(), kafka_libraries()
+    folder = Path(tempfile.mkdtemp(prefix="hookline-own-kafka-"))
+    (folder / "guard").mkdir()
+    kafka = OwnKafka(folder, java, libraries)
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        kafka.kill()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,148 @@
+"""Hooks for tests of whole processes: an event's type says what they do, a journal what they did.
+
+`app = "tests.support.stage_hooks:hooks"`. A type is `<hooks>.<act>`: `slow.wait` is handled by the hook `slow`, which
+waits until the gate is open. Journal and gate are files in the folder of the settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import TYPE_CHECKING, Any, Self
+
+from hookline import Hooks
+from tests.support.waiting import eventually, eventually_async
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hookline import Event
+    from hookline.service import Settings
+
+JOURNAL = "journal.jsonl"
+GATE = "gate-is-open"
+_LOOK_SECONDS = 0.01
+_LONG_SECONDS = 600.0
+
+
+def hooks(settings: Settings) -> Hooks:
+    """Make the hooks of a process."""
+    world = World(settings.folder)
+    slow = Slow(world)
+    return Hooks({"slow.*": [slow], "thread.*": [InThread(world)], "late.*": [Late(world), slow]})
+
+
+class World:
+    """The journal that all processes of a test write, and the gate that the test opens."""
+
+    def __init__(self, folder: Path) -> None:
+        self._gate = folder / GATE
+        self._journal = os.open(folder / JOURNAL, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(self, what: str, hook: str, event: Event | None = None) -> None:
+        """Write a line, whole even when several processes write and one is killed."""
+        about = {} if event is None else {"subject": event.subject, "version": event.version}
+        line: dict[str, Any] = {"what": what, "hook": hook, "pid": os.getpid(), **about}
+        os.write(self._journal, f"{json.dumps(line)}\n".encode())
+
+    def gate_is_open(self) -> bool:
+        """Tell whether those who wait may go on."""
+        return self._gate.exists()
+
+    async def until_open(self) -> None:
+        """Wait for the gate."""
+        await eventually_async(self.gate_is_open, _LONG_SECONDS)
+
+
+class Slow:
+    """A coroutine: passes, works a little, fails, waits at the gate, or sits there and does not let itself be cancelled."""
+
+    name = "slow"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def handle(self, event: Event) -> None:
+        """Act, and note the beginning and the end."""
+        self._world.note("began", self.name, event)
+        await self._act(event.type.rpartition(".")[2])
+        self._world.note("ended", self.name, event)
+
+    async def _act(self, act: str) -> None:
+        match act:
+            case "work":
+                await asyncio.sleep(_LOOK_SECONDS)
+            case "fail":
+                raise ValueError("it never works")
+            case "wait":
+                await self._world.until_open()
+            case "wait-and-fail":
+                await self._world.until_open()
+                raise ValueError("it did not work")
+            case "ignore":
+                await self._ignore_cancellation()
+            case "give-in":
+                await self._return_when_cancelled()
+            case "thread":
+                await asyncio.to_thread(_sleep_until, self._world)
+
+    async def _ignore_cancellation(self) -> None:
+        while not self._world.gate_is_open():
+            try:
+                await self._world.until_open()
+            except asyncio.CancelledError:
+                continue
+
+    async def _return_when_cancelled(self) -> None:
+        try:
+            await self._world.until_open()
+        except asyncio.CancelledError:
+            return
+
+
+class InThread:
+    """A plain function, run in a thread that nothing can stop."""
+
+    name = "thread"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def handle(self, event: Event) -> None:
+        """Hold the thread until the gate is open, unless told to pass."""
+        self._world.note("began", self.name, event)
+        if event.type.endswith(".wait"):
+            _sleep_until(self._world)
+        self._world.note("ended", self.name, event)
+
+
+class Late:
+    """A context manager that can be entered at the third time only."""
+
+    name = "late"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._entered = 0
+
+    async def __aenter__(self) -> Self:
+        """Fail twice."""
+        self._entered += 1
+        self._world.note("entering", self.name)
+        if self._entered <= 2:
+            raise ConnectionRefusedError("not up yet")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Note that it is left."""
+        self._world.note("left", self.name)
+
+    async def handle(self, event: Event) -> None:
+        """Pass."""
+        self._world.note("began", self.name, event)
+        self._world.note("ended", self.name, event)
+
+
+def _sleep_until(world: World) -> None:
+    eventually(world.gate_is_open, _LONG_SECONDS)
