@@ -8,9 +8,9 @@ import inspect
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
+from hookline.consume import Raised, Returned
 
+if TYPE_CHECKING:
     from hookline.contract import Event
 
     from ._hook import Hook
@@ -41,13 +41,23 @@ class Caller:
 
     async def _call_in_thread(self, hook: Hook, event: Event, timeout_seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        running = loop.run_in_executor(self._threads, contextvars.copy_context().run, hook.handle, event)
+        running = loop.run_in_executor(self._threads, contextvars.copy_context().run, _invoke, hook, event)
         try:
             async with asyncio.timeout(timeout_seconds):
-                result: Awaitable[None] | None = await asyncio.shield(running)
-                if result is not None:
-                    await result
+                result = await asyncio.shield(running)
+                if isinstance(result, Raised):
+                    raise result.error
+                if inspect.isawaitable(result.value):
+                    await result.value
         except TimeoutError:
             # A thread cannot be stopped: its subject waits for it, or the next event would overlap it.
             await asyncio.wait((running,))
             raise
+
+
+def _invoke(hook: Hook, event: Event) -> Returned[object] | Raised:
+    """Call a plain function; what it raises is a value, for a future that raises it can hang or kill its awaiter."""
+    try:
+        return Returned(hook.handle(event))
+    except BaseException as error:  # noqa: BLE001 - raised again on the loop
+        return Raised(error)
