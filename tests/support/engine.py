@@ -15,6 +15,7 @@ from hookline.consume import (
     Engine,
     EngineSettings,
     GiveUp,
+    Handler,
     Identity,
     Outcome,
     Retry,
@@ -104,7 +105,7 @@ class Rig:
 async def running(
     broker: TestBroker,
     topic: str,
-    handler: ScriptedHandler,
+    handler: Handler,
     *,
     group: str = "test-group",
     dead_letters: str | None = None,
