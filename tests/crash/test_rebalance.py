@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.crash.conftest import make_domain
 from tests.support.stage import send
 from tests.support.waiting import eventually
 
@@ -43,6 +44,17 @@ def test_a_replica_joins_while_a_slow_hook_runs(
         assert journal.began(subject) == ([1] if subject in moved else []) + list(range(1, 9))
     assert first.stop() == second.stop() == 0
     assert real_kafka.read(first.dead_letter_topic) == []
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_replica_without_a_partition_is_ready(start: Starter, real_kafka: RealKafka, protocol: str) -> None:
+    """More replicas than partitions: the one that has nothing to do has joined, and a rollout does not wait for it."""
+    first = start(domain=make_domain(real_kafka, partitions=1), consumer={"group.protocol": protocol})
+    second = start(domain=first.domain, consumer={"group.protocol": protocol})
+    for stage in (first, second):
+        stage.wait_until_ready()
+    eventually(lambda: first.assigned() | second.assigned() == {0}, what="one of them has the partition")
+    assert first.stop() == second.stop() == 0
 
 
 def test_a_clean_leave_repeats_nothing(start: Starter, real_kafka: RealKafka, journal: Journal) -> None:

@@ -80,6 +80,7 @@ class Poller:
         self._in_flight: Mapping[int, Position] = {}
         self._finishing = threading.Event()
         self._measured_at = 0.0
+        self._joined = False
 
     def commit(self, positions: Mapping[int, Position]) -> None:
         """Ask for a commit; `Crew.commit_ended` tells how it went. One at a time."""
@@ -104,6 +105,7 @@ class Poller:
 
     def assigned(self, partitions: Sequence[int]) -> None:
         """Open a new epoch for each partition."""
+        self._joined = True
         self._meter.rebalanced("assigned", partitions)
         window = self._settings.dedupe_window
         fresh = [Partition(number, CompletedWindow(window)) for number in partitions]
@@ -162,6 +164,8 @@ class Poller:
         if now - self._measured_at < _MEASURE_SECONDS:
             return
         self._measured_at = now
+        if not self._joined and consumer.is_member():
+            self.assigned([])
         for partition in self._partitions.values():
             if partition.position is not None:
                 partition.lag_records = consumer.lag(partition.number, partition.position)

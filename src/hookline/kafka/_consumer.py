@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ._settings import ClientConfig
 
 _ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local codes are public, their names begin with _
+_GROUP_METADATA = b"CGMDv2:"  # librdkafka's form of it; then the member's epoch, -1 before it has joined
 
 Position: TypeAlias = tuple[int, str]
 """(offset to commit, metadata string)."""
@@ -114,6 +116,17 @@ class GroupConsumer:
         for place in placed or []:
             if place.error is not None:
                 raise CommitError(Fault.of(place.error))
+
+    def is_member(self) -> bool:
+        """Tell whether the group counts this member in, also when it has no partition for it.
+
+        In the new group protocol nothing else tells that: an empty assignment is not announced.
+        """
+        metadata: object = self._consumer.consumer_group_metadata()
+        if not isinstance(metadata, bytes) or not metadata.startswith(_GROUP_METADATA):
+            return False
+        (epoch,) = struct.unpack_from("=i", metadata, len(_GROUP_METADATA))
+        return int(epoch) > 0
 
     def lag(self, partition: int, position: int) -> int | None:
         """Tell how many records the broker is known to hold from `position` on; None before the first fetch."""
