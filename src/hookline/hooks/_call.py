@@ -34,8 +34,7 @@ class Caller:
         if inspect.iscoroutinefunction(hook.handle):
             async with asyncio.timeout(timeout_seconds) as limit:
                 await hook.handle(event)
-            if limit.expired():  # it swallowed the cancellation and returned in the middle of its work
-                raise TimeoutError
+            _require_in_time(limit)
             return
         await self._call_in_thread(hook, event, timeout_seconds)
 
@@ -43,16 +42,23 @@ class Caller:
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(self._threads, contextvars.copy_context().run, _invoke, hook, event)
         try:
-            async with asyncio.timeout(timeout_seconds):
+            async with asyncio.timeout(timeout_seconds) as limit:
                 result = await asyncio.shield(running)
                 if isinstance(result, Raised):
                     raise result.error
                 if inspect.isawaitable(result.value):
                     await result.value
+            _require_in_time(limit)
         except TimeoutError:
             # A thread cannot be stopped: its subject waits for it, or the next event would overlap it.
             await asyncio.wait((running,))
             raise
+
+
+def _require_in_time(limit: asyncio.Timeout) -> None:
+    """Raise TimeoutError when the hook swallowed the cancellation and returned in the middle of its work."""
+    if limit.expired():
+        raise TimeoutError
 
 
 def _invoke(hook: Hook, event: Event) -> Returned[object] | Raised:

@@ -1,0 +1,56 @@
+"""Calling foreign code: what it raises is a value, and what it makes of a cancellation of ours is nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hookline.consume import Raised, Returned, invoke
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+async def _cancel_itself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def _give_in() -> str:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        return "half done"
+    return "done"
+
+
+async def _turn_into_an_error() -> str:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError as error:
+        raise ValueError("connection lost") from error
+    return "done"
+
+
+async def test_a_cancellation_that_the_code_made_is_its_failure() -> None:
+    """P7, cases: baseexception-from-hook. Code that cancels its own task has failed, and what runs after it is not cancelled."""
+    result = await invoke(_cancel_itself(), lambda: False)
+    assert isinstance(result, Raised)
+    assert isinstance(result.error, asyncio.CancelledError)
+    assert await invoke(asyncio.sleep(0, "next"), lambda: False) == Returned("next")
+
+
+@pytest.mark.parametrize("code", [_give_in, _turn_into_an_error])
+async def test_nothing_made_of_our_cancellation_counts(code: Callable[[], Awaitable[str]]) -> None:
+    """P1, cases: cancel-is-not-failure. Code that is cut off may return or raise what it likes: there is no outcome."""
+    cut_off = False
+    task = asyncio.create_task(invoke(code(), lambda: cut_off))
+    await asyncio.sleep(0)
+    cut_off = True
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

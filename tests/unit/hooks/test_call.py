@@ -1,0 +1,44 @@
+"""A hook's time limit holds whatever the hook makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hookline import Event
+from hookline.hooks._call import Caller
+
+EVENT = Event.versioned(source="s", type="t", subject="u", version=1)
+
+
+class GivesIn:
+    """Returns when it is cancelled, as if it were done."""
+
+    name = "gives-in"
+
+    async def handle(self, _: Event) -> None:
+        """Wait for ever."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return
+
+
+class GivesInFromAFunction(GivesIn):
+    """The same behind a plain function that returns an awaitable."""
+
+    def handle(self, event: Event) -> asyncio.Future[None]:  # type: ignore[override]  # a hook may be either
+        """Give the coroutine."""
+        return super().handle(event)  # type: ignore[return-value]  # a coroutine, awaited all the same
+
+
+@pytest.mark.parametrize("hook", [GivesIn(), GivesInFromAFunction()], ids=lambda hook: type(hook).__name__)
+async def test_a_hook_that_swallows_its_time_limit_has_failed(hook: GivesIn) -> None:
+    """P1, P10, cases: hung-sync-hook. Returning because of the time limit is no success: the effect may not have happened."""
+    caller = Caller()
+    try:
+        with pytest.raises(TimeoutError):
+            await caller.call(hook, EVENT, 0.01)
+    finally:
+        caller.close()
