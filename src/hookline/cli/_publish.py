@@ -17,6 +17,8 @@ from hookline.service import Problem, SettingsError
 from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hookline.contract import Event, JsonValue
     from hookline.kafka import Acknowledgement
     from hookline.service import Settings
@@ -29,21 +31,30 @@ def publish(
     config: ConfigOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Publish events and wait for the broker's confirmation of each."""
+    """Publish events one after another, each confirmed by the broker; the first that is not ends it."""
     settings = settings_of(config)
     events = _read(file)
-    places = asyncio.run(_publish(settings, events))
-    if output is Output.JSON:
-        print_json({"published": [_row(event, place) for event, place in zip(events, places, strict=True)]})
-        return
-    for event, place in zip(events, places, strict=True):
-        typer.echo(f"published {event.id} to {place.topic}/{place.partition}/{place.offset}")
+    rows: list[JsonValue] = []
+
+    def confirmed(event: Event, place: Acknowledgement) -> None:
+        rows.append(_row(event, place))
+        if output is Output.TEXT:
+            typer.echo(f"published {event.id} to {place.topic}/{place.partition}/{place.offset}")
+
+    try:
+        asyncio.run(_publish(settings, events, confirmed))
+    finally:
+        if output is Output.JSON:
+            print_json({"published": rows})
 
 
-async def _publish(settings: Settings, events: list[Event]) -> list[Acknowledgement]:
+async def _publish(
+    settings: Settings, events: list[Event], confirmed: Callable[[Event, Acknowledgement], None]
+) -> None:
     async with HookPublisher.from_settings(settings) as publisher:
         await publisher.check(_ANSWER_SECONDS)
-        return [await publisher.publish(event) for event in events]
+        for event in events:
+            confirmed(event, await publisher.publish(event))
 
 
 def _read(file: Path) -> list[Event]:

@@ -71,6 +71,9 @@ class Doors:
             result = await invoke(self._stay(name, hook))
             if not isinstance(result, Raised):
                 return
+            if self._closing.is_set():
+                _log.error("hook not closed", hook=name, error=one_line(result.error))
+                return
             self._opened[name].clear()
             delay_seconds = _REENTER.delay_seconds(attempt)
             _log.error(

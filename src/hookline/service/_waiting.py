@@ -30,8 +30,11 @@ async def wait_until_usable(load: Callable[[], T], listen: ListenAddress, stoppi
     if not isinstance(problem, SettingsError):
         return problem
     async with HealthServer(listen, lambda: [Check("process")], lambda: [_check(problem)], Metrics(domain="unknown")):
+        said = ""
         while isinstance(problem, SettingsError):
-            _log.error("settings cannot be used, trying again", error=str(problem), again_in_seconds=_TRY_SECONDS)
+            if str(problem) != said:
+                said = str(problem)
+                _log.error("settings cannot be used, trying again", error=said, every_seconds=_TRY_SECONDS)
             if await _told(stopping, _TRY_SECONDS):
                 return None
             problem = _problem_of(load)
