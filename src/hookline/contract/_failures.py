@@ -23,7 +23,8 @@ class HookFailure:
     `verdict` is the classification's name, `exception` the dotted class of the leaf error, `message` its text
     (redacted before it comes here), `attempts` how often the hook ran, `elapsed_seconds` from its first attempt to
     its last, `code` a stable snake_case word, `host` and `http_status` whom it called and what came back, `causes`
-    the bounded chain below the error, one line each.
+    the bounded chain below the error, one line each, `location` the place in the code that raised, such as
+    `app/my_hooks.py:10 in handle`, at most 256 bytes, without source text or values.
     """
 
     hook: str
@@ -36,6 +37,7 @@ class HookFailure:
     host: str | None = None
     http_status: int | None = None
     causes: tuple[str, ...] = ()
+    location: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def _bounded(failure: HookFailure) -> dict[str, Any]:
 
 def _brief(failure: HookFailure) -> dict[str, Any]:
     message, exception = clip_text(failure.message, _BRIEF_BYTES), clip_text(failure.exception, _BRIEF_BYTES)
-    return _document(replace(failure, message=message, exception=exception, causes=()))
+    location = failure.location and clip_text(failure.location, _BRIEF_BYTES)
+    return _document(replace(failure, message=message, exception=exception, causes=(), location=location))
 
 
 def _document(failure: HookFailure) -> dict[str, Any]:
@@ -111,6 +114,7 @@ def _document(failure: HookFailure) -> dict[str, Any]:
         "host": None if failure.host is None else clip_text(failure.host, _NAME_BYTES),
         "http_status": failure.http_status,
         "causes": list(failure.causes),
+        "location": None if failure.location is None else clip_text(failure.location, _NAME_BYTES),
     }
     return {name: member for name, member in document.items() if member not in (None, [])}
 
@@ -137,6 +141,7 @@ def _read_failure(member: object) -> HookFailure | None:
         host=_text(member.get("host")) or None,
         http_status=_number(member.get("http_status")),
         causes=tuple(_text(cause) for cause in causes) if isinstance(causes, list) else (),
+        location=_text(member.get("location")) or None,
     )
 
 

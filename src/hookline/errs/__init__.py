@@ -16,7 +16,7 @@ Pure: no I/O, no clock, no state; safe from any thread.
 
 from hookline.errs._attribution import Attribution, attribution
 from hookline.errs._classify import DEFAULT_CLASSIFIERS, Classifier, classify
-from hookline.errs._describe import describe, retry_after_seconds
+from hookline.errs._describe import describe, line_with_cause, location, retry_after_seconds
 from hookline.errs._groups import HookCrashedError, HookErrorGroup, as_exception
 from hookline.errs._http import DEFAULT_RETRY_STATUSES, KNATIVE_RETRY_STATUSES, HttpStatusError, http_classifier
 from hookline.errs._redact import RedactionPatternError, Redactor
@@ -57,6 +57,8 @@ __all__ = [
     "detail",
     "generic_classifier",
     "http_classifier",
+    "line_with_cause",
+    "location",
     "one_line",
     "retry_after_seconds",
     "retryable_dependency_error",

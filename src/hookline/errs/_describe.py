@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from hookline.contract import HookFailure
 from hookline.errs._groups import HookCrashedError
 from hookline.errs._http import HttpStatusError, http_status, lost_connection
+from hookline.errs._location import raised_at
 from hookline.errs._sockets import connection_classifier
 from hookline.errs._sql import is_sql
-from hookline.errs._text import clean, cut, dotted, labelled, text_of
+from hookline.errs._text import MAX_LINE_BYTES, clean, cut, dotted, labelled, text_of
 from hookline.errs._verdict import Verdict
-from hookline.errs._walk import chains, faces, is_group, peek, shown
+from hookline.errs._walk import chain, chains, faces, is_group, peek, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ MAX_MESSAGE_BYTES: Final = 4096
 MAX_CAUSES: Final = 8
 MAX_CAUSE_BYTES: Final = 256
 _MAX_MEMBER_BYTES: Final = 512
+_MAX_END_BYTES: Final = 510
 _MAX_NAME_BYTES: Final = 256
 # What is looked at: a group of more than this says nothing new after it.
 _MAX_CHAINS: Final = 20_000
@@ -60,8 +62,8 @@ def describe(
     `exception` and `message` are the leaf's: the end of the `__cause__` chain, and of a group its first member that is
     no cancellation, with the others in the message. `causes` is the way from what the hook raised down to the leaf,
     outermost first, or every leaf of a group, as `module.Class: text`. Everything is redacted, then cleaned, then cut:
-    4 KiB of message, eight causes of 256 bytes. Host and HTTP status are taken from the first error that has them.
-    Never raises, whatever the error does; holds no reference to it.
+    4 KiB of message, eight causes of 256 bytes. Host and HTTP status are taken from the first error that has them,
+    the location from where the leaf was raised. Never raises, whatever the error does; holds no reference to it.
     """
     seen = list(islice(faces(error), _MAX_FACES))
     trail = _trail(error)
@@ -76,7 +78,30 @@ def describe(
         host=_first(_host, seen),
         http_status=_first(http_status, seen),
         causes=_causes(trail, redactor),
+        location=_place(error, trail, redactor),
     )
+
+
+def location(error: BaseException, *, redactor: Redactor) -> str | None:
+    """Return where `error` comes from, as `app/my_hooks.py:10 in handle`, at most 256 bytes; None when nobody raised it.
+
+    The place of its leaf, in the code that is neither hookline's nor the standard library's nor an installed package's
+    when there is one. The file is named with its last two folders; no source text, no values. Never raises.
+    """
+    return _place(error, _trail(error), redactor)
+
+
+def line_with_cause(error: BaseException, *, redactor: Redactor) -> str:
+    """Return `Class: text` on one line of at most 1 KiB, followed by the leaf's where that is another error.
+
+    `ValueError: cannot map batch <- KeyError: 'k'`: what the hook said, and what is behind it. Of a group it is the
+    group's leaves. Redacted; never raises.
+    """
+    trail = _trail(error)
+    if len(trail.leaves) > 1:
+        return cut(_message(trail, redactor), MAX_LINE_BYTES)
+    ends = [end for end in trail.above[:1] if end is not trail.leaves[0]] + trail.leaves
+    return " <- ".join(_short(end, redactor) for end in ends)
 
 
 def retry_after_seconds(error: BaseException) -> float | None:
@@ -116,6 +141,17 @@ def _message(trail: _Trail, redactor: Redactor) -> str:
     listed = "; ".join(_listed(leaves, redactor, _MAX_MEMBER_BYTES))
     count = f"{len(leaves)} errors or more" if trail.more else f"{len(leaves)} errors"
     return cut(f"{count}: {listed}", MAX_MESSAGE_BYTES)
+
+
+def _short(error: BaseException, redactor: Redactor) -> str:
+    text = text_of(error, max_bytes=_MAX_END_BYTES, redact=redactor.redact)
+    name = dotted(error).rpartition(".")[2]
+    return cut(f"{name}: {text}" if text else name, _MAX_END_BYTES)
+
+
+def _place(error: BaseException, trail: _Trail, redactor: Redactor) -> str | None:
+    inside_out = [trail.leaves[0], *reversed(list(chain(error)))]
+    return raised_at(inside_out, redact=redactor.redact)
 
 
 def _causes(trail: _Trail, redactor: Redactor) -> tuple[str, ...]:

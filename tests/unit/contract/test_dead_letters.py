@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,10 +27,11 @@ SOURCE = Origin("submitqueue-hook", 3, 42)
 FAILURE = HookFailure(
     hook="comment", verdict="infra_dependency_retryable", exception="builtins.ConnectionError", message="refused", attempts=5,
     elapsed_seconds=12.5, code="connection", host="ci.example.com", http_status=503, causes=("builtins.OSError: refused",),
+    location="app/comment.py:10 in handle",
 )  # fmt: skip  # one value
 HUGE = HookFailure(
     hook="comment", verdict="infra", exception="a.B" * 1000, message="é" * 100_000, attempts=3, elapsed_seconds=1.0, code="hook_exception",
-    causes=("x" * 10_000,) * 300,
+    causes=("x" * 10_000,) * 300, location="é" * 1000,
 )  # fmt: skip  # one value
 ODD: Headers = (
     ("a", None),
@@ -88,6 +90,14 @@ def test_null_and_empty_stay_apart(key: bytes | None, value: bytes | None) -> No
 def test_whole_letter_round_trip() -> None:
     """P14. Everything that a letter says is read back."""
     assert read_back(sample_letter()) == sample_letter()
+
+
+def test_a_location_is_bounded_and_left_out_where_there_is_none() -> None:
+    """A failure says where it was raised in at most 256 bytes; documents without a location stay as they were."""
+    letters = [read_back(sample_letter(failures=(HUGE,)), shrink) for shrink in (Shrink.NONE, Shrink.FAILURE)]
+    assert all(0 < len((letter.failures[0].location or "").encode()) <= 256 for letter in letters)
+    without = dict(sample_letter(failures=(replace(FAILURE, location=None),)).record_headers())
+    assert "location" not in json.loads(without["hookline-dlq-failure"] or b"")["hooks"][0]
 
 
 def test_names_on_the_wire() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def test_headers() -> None:
     )
     for name, _ in (*letter.record_headers(), *republished):
         assert f"`{name.removeprefix('__dlq.errors')}`" in PAGE or f"`{name}`" in PAGE
+
+
+def test_failure_document() -> None:
+    """The page names every member that the failure document can have."""
+    document = json.loads(dict(sample_letter().record_headers())["hookline-dlq-failure"] or b"")
+    assert all(f'"{name}"' in PAGE for name in document["hooks"][0])
 
 
 def test_signature_headers() -> None:
