@@ -81,11 +81,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run-installed: requirements/run.txt pyproject.toml | $(BIN)/python
+	@echo "installing the locked dependencies into $(VENV) ..."
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.txt
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
 $(VENV)/.dev-installed: requirements/dev.txt requirements/run.txt pyproject.toml | $(BIN)/python
+	@echo "installing the locked dependencies for development into $(VENV) ..."
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@ $(VENV)/.run-installed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import secrets
 import sqlite3
 import time
@@ -33,11 +34,16 @@ Tell: TypeAlias = "Callable[[str, str], None]"
 _PATIENCE_SECONDS = 40.0
 _LOOK_SECONDS = 0.02
 _CLOSE_SECONDS = 5.0
+_CLASS = re.compile(r"\b(?:[a-z_]+\.)*[A-Z]\w*Error: ")
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What happened, in numbers; `lost` counts published events that neither every hook has handled nor a dead letter holds."""
+    """What happened, in numbers.
+
+    `published` counts confirmations, so it is `handled` and `duplicates` together; `lost` counts events that were
+    confirmed and that neither every hook has handled nor a dead letter holds.
+    """
 
     published: int
     handled: int
@@ -66,7 +72,7 @@ class Chat:
     async def handle(self, event: Event) -> None:
         """Announce a build."""
         if not self.mended:
-            raise TimeoutError(f"no answer while announcing {event.subject}")
+            raise TimeoutError(f"no answer about {event.subject}")
 
 
 class Audience:
@@ -92,12 +98,12 @@ class Audience:
                 self._tell("duplicate", f"{name}: has been handled, not run again")
             case Retry(delay_seconds):
                 self.counts["retried"] += 1
-                self._tell("retry", f"{name} again in {delay_seconds:.1f} s, only what failed: {error}")
+                self._tell("retry", f"{name} again in {delay_seconds:.1f} s: {_short(str(error))}")
             case Hold():
                 pass
             case GiveUp(letter_class, _, message):
                 self.counts[letter_class.value] += 1
-                self._tell("dead letter", f"{name}, {letter_class.value}: {message}")
+                self._tell("dead letter", f"{name}, {letter_class.value}: {_short(message)}")
             case _:
                 assert_never(outcome)
 
@@ -116,14 +122,14 @@ class Story:
         self._chat = Chat()
         self._audience = Audience(tell)
         self._published: set[str] = set()
+        self._confirmed = 0
 
     async def play(self) -> Tally:
         """Play all of it and add it up. Raises StoryStuckError when it does not come to its end."""
         began = time.monotonic()
         with EmbeddedBroker() as broker, Receiver({"/comments": [503, 503]}) as receiver:
-            self._tell(
-                "stage", f"a broker in this process at {broker.bootstrap}; hooks: audit, warehouse, code-host, chat"
-            )
+            self._tell("stage", f"a broker in this process at {broker.bootstrap}")
+            self._tell("stage", "hooks: audit, warehouse, code-host, chat")
             settings = self._settings(receiver.url).for_embedded(broker.bootstrap)
             broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
             async with self._running(settings) as service, HookPublisher.from_settings(settings) as publisher:
@@ -147,7 +153,7 @@ class Story:
                 publisher, "request.landed", f"sq-{number}", 4, request_id=f"sq-{number}", revision="a1b2c3d"
             )
         await self._until(lambda: self._published <= self._audience.handled, "three requests handled")
-        self._tell("publish", "request.landed sq-12344 once more, as a controller does that crashed before its ack")
+        self._tell("publish", "request.landed sq-12344 once more: its controller crashed before its ack")
         await self._publish(publisher, "request.landed", "sq-12344", 4, request_id="sq-12344", revision="a1b2c3d")
         await self._until(lambda: self._audience.counts["duplicates"] == 1, "the repeat is known")
 
@@ -173,9 +179,8 @@ class Story:
 
     async def _person_republishes(self, settings: Settings) -> int:
         self._chat.mended = True
-        self._tell(
-            "person", "mends the chat server, then: hookline dlq republish --class exhausted --execute --reason mended"
-        )
+        self._tell("person", "mends the chat server and types")
+        self._tell("person", "hookline dlq republish --class exhausted --execute --reason mended")
         letters = dead_letters_of(settings)
         plan = await letters.plan(Filter(classes=(DeadLetterClass.EXHAUSTED,)))
         producer = AcknowledgedProducer(settings.client_config().producer())
@@ -187,6 +192,7 @@ class Story:
         event = Event.versioned(source="submitqueue", type=type, subject=subject, version=version, payload=facts)
         place = await publisher.publish(event)
         self._published.add(event.id)
+        self._confirmed += 1
         self._tell("publish", f"{type} {subject}, confirmed at {place.topic}/{place.partition}/{place.offset}")
 
     @asynccontextmanager
@@ -233,7 +239,7 @@ class Story:
         stored = self._stored()
         self._tell("stage", f"the warehouse holds {len(stored)} events, each once")
         return Tally(
-            published=len(self._published),
+            published=self._confirmed,
             handled=len(self._audience.handled),
             retried=counts["retried"],
             duplicates=counts["duplicates"],
@@ -251,6 +257,11 @@ class Story:
             return {str(id) for (id,) in connection.execute("SELECT id FROM hook_events")}
         finally:
             connection.close()
+
+
+def _short(text: str) -> str:
+    """Leave out the class of an error: `hook a: b.HttpStatusError: HTTP 503` becomes `hook a: HTTP 503`."""
+    return _CLASS.sub("", text)
 
 
 def _event_of(record: Record) -> Event | None:
