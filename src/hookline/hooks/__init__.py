@@ -6,6 +6,7 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of
 from ._stage import HookGoneError, Stage, StagePolicy
+from ._valid import InvalidHookError
 
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",
@@ -13,6 +14,7 @@ __all__ = [
     "Hook",
     "HookGoneError",
     "Hooks",
+    "InvalidHookError",
     "MergedHooks",
     "Resolver",
     "Stage",

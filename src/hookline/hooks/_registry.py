@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ._valid import listed_by, require_resolver, rules_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -24,11 +26,12 @@ class Hooks:
     """Hooks by the types of events they want.
 
     `Hooks({"batch.*": [CommentOnFailure()], "*": [audit]})`: in a pattern `*` stands for any characters, dots included.
-    A hook that several patterns match runs once. Raises DuplicateHookError when two hooks have one name.
+    A hook that several patterns match runs once. Raises InvalidHookError for what cannot be a hook, such as a class, an
+    object without `handle(event)`, or a hook that stands in no list, and DuplicateHookError when two have one name.
     """
 
     def __init__(self, hooks_by_pattern: Mapping[str, Iterable[Hook]]) -> None:
-        self._rules = [(_compile(pattern), tuple(hooks)) for pattern, hooks in hooks_by_pattern.items()]
+        self._rules = [(_compile(pattern), hooks) for pattern, hooks in rules_of(hooks_by_pattern)]
         self._hooks = _distinct(hook for _, hooks in self._rules for hook in hooks)
         _refuse_equal_names(self._hooks)
         self._of_type = lru_cache(_TYPES_REMEMBERED)(self._find)
@@ -49,10 +52,13 @@ class Hooks:
 class MergedHooks:
     """Several resolvers as one, such as hooks from a file beside hooks from code.
 
-    Raises DuplicateHookError when two of the hooks that they list have one name.
+    Raises InvalidHookError when one of them is no resolver or lists what cannot be a hook, and DuplicateHookError when
+    two of the hooks that they list have one name.
     """
 
     def __init__(self, *resolvers: Resolver) -> None:
+        for resolver in resolvers:
+            require_resolver(resolver)
         self._resolvers = resolvers
         self._hooks = _distinct(hook for resolver in resolvers for hook in hooks_of(resolver))
         _refuse_equal_names(self._hooks)
@@ -68,8 +74,11 @@ class MergedHooks:
 
 
 def hooks_of(resolver: Resolver) -> tuple[Hook, ...]:
-    """Tell the hooks that a resolver lists in its attribute `hooks`; none when it has no such list."""
-    return tuple(getattr(resolver, "hooks", ()))
+    """Tell the hooks that a resolver lists in its attribute `hooks`; none when it has no such list.
+
+    Raises InvalidHookError when something in it cannot be a hook.
+    """
+    return listed_by(resolver)
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hookline.hooks import DuplicateHookError, Hooks, MergedHooks
+from hookline.errs import Redactor, location
+from hookline.hooks import DuplicateHookError, Hooks, InvalidHookError, MergedHooks
 from hookline.integrations import KINDS
 from hookline.service._explain import explain
 from hookline.service._imports import import_object, raised_at
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+# Their texts name classes, hooks and patterns, and no value that could be a secret.
+_WIRING_ERRORS = (InvalidHookError, DuplicateHookError)
 _SQLITE = "sqlite:///"  # what follows is a path, an absolute one with a slash of its own
 
 
@@ -31,7 +34,8 @@ def build_hooks(settings: Settings) -> Resolver:
     """Make the hooks of ``[[hooks]]`` and of ``app``, and join them.
 
     Imports the application; enters no hook. Raises `SettingsError` with every hook that cannot be made, an unknown kind, an
-    option that its kind refuses, an application that cannot be imported, and names that are used twice.
+    option that its kind refuses, an application that cannot be imported, what cannot be a hook, and names that are used
+    twice.
     """
     problems: list[Problem] = []
     ours = _gather(lambda: hooks_from_file(settings), problems)
@@ -40,10 +44,13 @@ def build_hooks(settings: Settings) -> Resolver:
         raise SettingsError(problems)
     resolvers = [resolver for resolver in (ours, theirs) if resolver is not None]
     try:
-        return resolvers[0] if len(resolvers) == 1 else MergedHooks(*resolvers)
+        merged = MergedHooks(*resolvers)
+    except InvalidHookError as error:
+        raise _miswired(settings, error) from error
     except DuplicateHookError as error:
         where = settings.origin("hooks")
         raise SettingsError([Problem(f"app and [[hooks]]: {error}", where)]) from error
+    return resolvers[0] if len(resolvers) == 1 else merged
 
 
 def hooks_from_file(settings: Settings) -> Hooks | None:
@@ -65,7 +72,7 @@ def hooks_from_app(settings: Settings) -> Resolver | None:
     if settings.app is None:
         return None
     where = settings.origin("app")
-    found = import_object(settings.app, key="app", where=where, folders=settings.import_folders())
+    found = _imported(settings, settings.app, where)
     if isinstance(found, type) or not _is_resolver(found):
         found = _called(found, settings, where)
     if not _is_resolver(found):
@@ -76,6 +83,23 @@ def hooks_from_app(settings: Settings) -> Resolver | None:
             [Problem(what, where, "name a Hooks, or a function that takes the settings and returns one")]
         )
     return found
+
+
+def _imported(settings: Settings, app: str, where: str) -> object:
+    try:
+        return import_object(app, key="app", where=where, folders=settings.import_folders())
+    except SettingsError as error:
+        if isinstance(error.__cause__, _WIRING_ERRORS):
+            raise _miswired(settings, error.__cause__) from error.__cause__
+        raise
+
+
+def _miswired(settings: Settings, error: Exception) -> SettingsError:
+    """Say what the application's code gives as a hook, and where it does."""
+    place = location(error, redactor=Redactor())
+    return SettingsError(
+        [Problem(f'app: "{settings.app}": {error}', settings.origin("app"), f"see {place}" if place else "")]
+    )
 
 
 def _is_resolver(found: object) -> TypeGuard[Resolver]:
@@ -89,6 +113,8 @@ def _called(factory: object, settings: Settings, where: str) -> object:
         made = factory(settings)
     except SettingsError:
         raise
+    except _WIRING_ERRORS as error:
+        raise _miswired(settings, error) from error
     except (Exception, SystemExit) as error:
         what = f'app: "{settings.app}" failed: {type(error).__name__}{raised_at(error)}'
         raise SettingsError([Problem(what, where, "call it by hand to see all of the error")]) from error

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from hookline.hooks import DuplicateHookError, Hook, Hooks, MergedHooks, hooks_of
+from hookline.hooks import DuplicateHookError, Hook, Hooks, InvalidHookError, MergedHooks, hooks_of
 from tests.support.hooks import Script, event_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from hookline import Event
     from hookline.hooks import Resolver
@@ -60,6 +61,137 @@ def test_two_hooks_of_one_name_are_refused() -> None:
         Hooks({"batch.*": [Script("a")], "request.*": [Script("a")]})
     with pytest.raises(DuplicateHookError):
         MergedHooks(Hooks({"*": [Script("a")]}), Hooks({"*": [Script("a")]}))
+
+
+class Commenting:
+    """A good hook."""
+
+    name = "comment"
+
+    async def handle(self, _: Event) -> None:
+        """Do nothing."""
+
+
+class Nameless:
+    """A hook that forgot its name."""
+
+    async def handle(self, _: Event) -> None:
+        """Do nothing."""
+
+
+class EmptyName(Commenting):
+    """A hook that dead letters could not name."""
+
+    name = " "
+
+
+class NumberedName(Nameless):
+    """A hook whose name is no text."""
+
+    name = 5
+
+
+class Misspelt:
+    """A hook whose method is misspelt."""
+
+    name = "misspelt"
+
+    async def handel(self, _: Event) -> None:
+        """Do nothing."""
+
+
+class NotCallable:
+    """A hook whose handle is a text."""
+
+    name = "text"
+    handle = "handle"
+
+
+class WithoutEvent:
+    """A hook that takes no event."""
+
+    name = "none"
+
+    async def handle(self) -> None:
+        """Do nothing."""
+
+
+class WithTooMuch:
+    """A hook that takes more than the event."""
+
+    name = "more"
+
+    async def handle(self, _: Event, more: int) -> None:
+        """Do nothing."""
+
+
+class Yielding:
+    """A hook that would be called and never run."""
+
+    name = "yielding"
+
+    async def handle(self, event: Event) -> AsyncIterator[Event]:
+        """Do nothing."""
+        yield event
+
+
+class WithMore(Commenting):
+    """A hook that can do with more than the event."""
+
+    async def handle(self, event: Event, *more: int, **named: int) -> None:  # type: ignore[override]  # wider than the good one
+        """Do nothing."""
+
+
+BAD_HOOKS = [
+    Commenting, Nameless(), EmptyName(), NumberedName(), Misspelt(), NotCallable(), WithoutEvent(), WithTooMuch(), Yielding(), None, "comment",
+]  # fmt: skip  # a list
+
+
+@pytest.mark.parametrize("hook", BAD_HOOKS, ids=repr)
+def test_what_cannot_be_a_hook_is_refused_when_it_is_wired(hook: object) -> None:
+    """A mistake in a hook is told at the start, not by the first event, wherever the hook is listed."""
+
+    class Listing(Hooks):
+        hooks = (hook,)  # type: ignore[assignment]  # what is tested
+
+    with pytest.raises(InvalidHookError):
+        Hooks({"batch.*": [hook]})  # type: ignore[list-item]  # what is tested
+    with pytest.raises(InvalidHookError):
+        MergedHooks(Listing({}))
+
+
+@pytest.mark.parametrize("hooks", [Commenting(), Commenting, "comment", None, 5, {"comment": Commenting()}], ids=repr)
+def test_hooks_stand_in_a_list(hooks: object) -> None:
+    """A hook by itself, or anything else that is no list of them, is refused, and so is a list without patterns."""
+    with pytest.raises(InvalidHookError):
+        Hooks({"batch.*": hooks})  # type: ignore[dict-item]  # what is tested
+    with pytest.raises(InvalidHookError):
+        Hooks([hooks])  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(InvalidHookError):
+        Hooks({5: []})  # type: ignore[dict-item]  # what is tested
+
+
+@pytest.mark.parametrize("resolver", [Commenting(), Hooks, None], ids=repr)
+def test_only_resolvers_are_merged(resolver: object) -> None:
+    """A hook, or the class of a resolver, is no resolver."""
+    with pytest.raises(InvalidHookError):
+        MergedHooks(resolver)  # type: ignore[arg-type]  # what is tested
+
+
+def test_the_refusal_names_what_was_probably_meant() -> None:
+    """A misspelt method is named, and so is the way to write a hook that stands in no list."""
+    with pytest.raises(InvalidHookError, match="handel"):
+        Hooks({"*": [Misspelt()]})  # type: ignore[list-item]  # what is tested
+    with pytest.raises(InvalidHookError, match=r"\[Commenting\(\)\]"):
+        Hooks({"*": Commenting})  # type: ignore[dict-item]  # what is tested
+
+
+def test_whatever_can_be_called_with_one_event_is_a_hook() -> None:
+    """Neither the kind of list nor further parameters matter, and a hook need not be of a class of its own."""
+    namespace = cast("Hook", SimpleNamespace(name="namespace", handle=print))
+    listed: list[Hook] = [WithMore(), namespace]
+    hooks = Hooks({"*": iter(listed)})
+    assert names(hooks, "batch.failed") == ["comment", "namespace"]
 
 
 def test_resolvers_are_merged() -> None:

@@ -198,6 +198,53 @@ def test_a_module_that_fails_to_import_is_told(tmp_path: Path, module: str, name
     assert "c4n4ry" not in text
 
 
+MISTAKES = """
+from hookline.hooks import Hooks
+
+class Misspelt:
+    name = "misspelt"
+    async def handel(self, event):
+        pass
+
+class Good:
+    name = "good"
+    async def handle(self, event):
+        pass
+
+class Listing:
+    hooks = [Misspelt()]
+    def for_event(self, event):
+        return self.hooks
+
+listing = Listing()
+
+def misspelt(settings):
+    return Hooks({"*": [Misspelt()]})
+
+def twice(settings):
+    return Hooks({"*": [Good(), Good()]})
+"""
+
+
+@pytest.mark.parametrize(
+    ("app", "module", "named"),
+    [
+        ("misspelt", MISTAKES, "handel"),
+        ("twice", MISTAKES, "'good'"),
+        ("listing", MISTAKES, "handel"),
+        ("hooks", f"{MISTAKES}hooks = misspelt(None)", "handel"),
+        ("hooks", f"{MISTAKES}hooks = Hooks({{'*': Good}})", "[Good()]"),
+        ("hooks", f"{MISTAKES}hooks = twice(None)", "'good'"),
+    ],
+)
+def test_a_mistake_in_a_hook_is_told_with_what_to_write(tmp_path: Path, app: str, module: str, named: str) -> None:
+    """What cannot be a hook is a problem of the settings, in the words of the room that refused it, and with the line."""
+    text = problem_of(load(tmp_path, f'app = "wiring:{app}"\n', module))
+    assert named in text
+    assert f'"wiring:{app}"' in text
+    assert "wiring.py:" in text or app == "listing"
+
+
 def test_check_finds_nothing_in_good_settings(tmp_path: Path) -> None:
     """Good settings have no problems, and checking them opens nothing."""
     text = f'app = "wiring:factory"\n{KAFKA}[[hooks]]\nname = "a"\nkind = "audit"\npath = "audit.jsonl"\n'
