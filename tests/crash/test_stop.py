@@ -36,18 +36,9 @@ def test_what_runs_is_let_end(start: Starter, real_kafka: RealKafka, journal: Jo
     assert real_kafka.committed(stage.group, stage.hook_topic).get(0) == 1
 
 
-_NEVER_ENDS = pytest.mark.xfail(reason="asyncio.run waits for ever for what a hook does not let go", strict=True)
-
-
 @pytest.mark.parametrize(
     "act",
-    [
-        "slow.wait",
-        pytest.param("slow.ignore", marks=_NEVER_ENDS),
-        "slow.give-in",
-        pytest.param("slow.thread", marks=_NEVER_ENDS),
-        "thread.wait",
-    ],
+    ["slow.wait", "slow.ignore", "slow.give-in", "slow.thread", "thread.wait"],
 )
 def test_what_outlives_the_drain_is_not_committed(
     start: Starter, real_kafka: RealKafka, journal: Journal, act: str

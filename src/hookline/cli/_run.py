@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -32,6 +34,8 @@ from ._options import ConfigOption, config_path, log_everything, settings_of
 
 if TYPE_CHECKING:
     from hookline.hooks import Resolver
+
+_LET_GO_SECONDS = 1.0
 
 _log = get_logger(__name__)
 
@@ -62,13 +66,15 @@ def run(
     with ExitStack() as stack:
         broker = stack.enter_context(EmbeddedBroker()) if embedded else None
         code = asyncio.run(_run(config, broker, _address(stay)))
-    _leave(code)
+    raise typer.Exit(code)
 
 
 async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenAddress | None) -> int:
     """Serve until a signal or until a part breaks; tell the exit code."""
     stopping = asyncio.Event()
     _listen_for_signals(stopping)
+    threads = ThreadPoolExecutor(thread_name_prefix="asyncio")
+    asyncio.get_running_loop().set_default_executor(threads)
     wiring = await _wire(config, broker, stay, stopping)
     if wiring is None:
         return 0
@@ -78,7 +84,10 @@ async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenA
         _make_topics(wiring.settings, broker)
     service = Service(wiring.settings, wiring.resolver, config_path=str(config_path(config) or "hookline.toml"))
     await service.start()
-    return await _serve(service, stopping)
+    code = await _serve(service, stopping)
+    threads.shutdown(wait=False)
+    await _let_go(code)
+    return code
 
 
 async def _wire(
@@ -145,12 +154,31 @@ def _listen_for_signals(stopping: asyncio.Event) -> None:
         loop.add_signal_handler(number, told)
 
 
-def _leave(code: int) -> None:
-    """End the process, also when a hook's thread still runs: nothing can stop one, and all it had is uncommitted."""
-    stuck = [each.name for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
-    if stuck:
-        _log.warning("threads still running at exit", threads=stuck)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    raise typer.Exit(code)
+async def _let_go(code: int) -> None:
+    """End the process when a task cannot be cancelled or a thread still runs: asyncio would wait for them for ever.
+
+    Nothing is lost by it: all that they had is uncommitted.
+    """
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    tasks = (await asyncio.wait(rest, timeout=_LET_GO_SECONDS))[1] if rest else set()
+    threads = _join_threads(_LET_GO_SECONDS)
+    if tasks or threads:
+        _log.warning("still running at exit", tasks=[task.get_name() for task in tasks], threads=threads)
+        _exit(code)
+
+
+def _join_threads(seconds: float) -> list[str]:
+    """Wait for the threads that would keep the process, and name those that still run."""
+    deadline = time.monotonic() + seconds
+    threads = [each for each in threading.enumerate() if each is not threading.main_thread() and not each.daemon]
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    return [thread.name for thread in threads if thread.is_alive()]
+
+
+def _exit(code: int) -> NoReturn:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
