@@ -10,6 +10,8 @@ import pytest
 from hookline.kafka import (
     BrokerUnreachableError,
     ClientConfig,
+    EmbeddedBroker,
+    EmbeddedBrokerError,
     InvalidClientConfigError,
     TopicAdmin,
     TopicDescription,
@@ -40,6 +42,15 @@ def test_existing_topics_are_described_and_missing_ones_left_out(broker: TestBro
     topic = broker.topic()
     found = describe_topics(ClientConfig(common={"bootstrap.servers": broker.bootstrap}), [topic, "no-such-topic"])
     assert found == {topic: TopicDescription(topic, 4, 1)}
+
+
+def test_an_embedded_broker_is_told_apart() -> None:
+    """It would leave the question unanswered, so it is refused by name before it is asked."""
+    with EmbeddedBroker() as broker, TopicAdmin(broker.client_config()) as admin:
+        broker.create_topics("orders-hook")
+        for name in ("orders-hook", "no-such-topic"):
+            with pytest.raises(EmbeddedBrokerError):
+                admin.plan([WantedTopic(name, 4, config={"retention.ms": "1"})])
 
 
 def test_a_topic_is_made_as_wanted(admin: TopicAdmin) -> None:

@@ -175,9 +175,10 @@ class ProducerClient:
         try:
             self._producer = self._connect({**self._config, "error_cb": self._on_error})
         except (KafkaException, TypeError, ValueError) as error:
-            self._broken = Fault("_INVALID_ARG", ErrorKind.CONFIGURATION, str(error))
+            said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            self._broken = Fault("_INVALID_ARG", ErrorKind.CONFIGURATION, said)
             self.finished.set_result(0)
-            self.ready.set_exception(InvalidClientConfigError(f"no producer can be made: {error}"))
+            self.ready.set_exception(InvalidClientConfigError(f"no producer can be made: {said}"))
             return
         self.ready.set_result(None)
         while self.usable:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _START_SECONDS = 10.0
+_CLUSTER_ID = "mockCluster"
 
 
 class EmbeddedBroker:
@@ -64,3 +65,8 @@ class EmbeddedBroker:
     def client_config(self) -> ClientConfig:
         """Make settings for clients of this broker."""
         return ClientConfig(common={"bootstrap.servers": self._bootstrap, "allow.auto.create.topics": True})
+
+
+def is_embedded(cluster_id: str | None) -> bool:
+    """Tell by its cluster's id whether a broker is embedded in some process."""
+    return cluster_id is not None and cluster_id.startswith(_CLUSTER_ID)

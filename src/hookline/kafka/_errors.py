@@ -7,6 +7,7 @@
     ├── InvalidClientConfigError   librdkafka refuses the settings
     ├── ForkedClientError          a client was used in a child of the process that made it
     ├── BrokerUnreachableError     no broker answered in time; names the bootstrap address
+    ├── EmbeddedBrokerError        asked of an embedded broker what only a real one can do
     ├── TopicError
     │   ├── TopicMissingError      the topic does not exist, or may not be seen
     │   └── TopicRefusedError      the broker refused to create, alter or describe a topic
@@ -155,13 +156,18 @@ class ForkedClientError(KafkaClientError):
 
 
 class BrokerUnreachableError(KafkaClientError):
-    """No broker answered in time. `bootstrap` is the address asked, `fault` the client's last word, if any."""
+    """No broker answered in time.
 
-    def __init__(self, bootstrap: str, doing: str, fault: Fault | None = None) -> None:
-        super().__init__(bootstrap, doing, fault)
+    `bootstrap` is the address asked, `fault` the client's last word, if any, `origin` where the address was set, if
+    that is known.
+    """
+
+    def __init__(self, bootstrap: str, doing: str, fault: Fault | None = None, origin: str = "") -> None:
+        super().__init__(bootstrap, doing, fault, origin)
         self.bootstrap = bootstrap
         self.doing = doing
         self.fault = fault
+        self.origin = origin
 
     @property
     def kind(self) -> ErrorKind:
@@ -170,7 +176,22 @@ class BrokerUnreachableError(KafkaClientError):
 
     def __str__(self) -> str:
         last = f" ({self.fault})" if self.fault else ""
-        return f"no answer from Kafka at {self.bootstrap} while {self.doing}{last}"
+        origin = f" (set in {self.origin})" if self.origin else ""
+        return f"no answer from Kafka at {self.bootstrap}{origin} while {self.doing}{last}"
+
+
+class EmbeddedBrokerError(KafkaClientError):
+    """The broker is an embedded one, which never answers a request to make topics, or to read or alter their settings."""
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self.bootstrap = bootstrap
+
+    def __str__(self) -> str:
+        return (
+            f"the broker at {self.bootstrap} is embedded in another process and cannot do this: its topics are made by "
+            "themselves, and have no settings"
+        )
 
 
 class TopicError(KafkaClientError):

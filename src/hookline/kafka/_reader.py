@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from ._embedded import is_embedded
 from ._errors import (
     BrokerUnreachableError,
     ErrorKind,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _POLL_SECONDS: Final = 0.25
 _BATCH: Final = 500
-_EMBEDDED_CLUSTER: Final = "mockCluster"
 _GROUP_PREFIX: Final = "hookline-reader"
 _END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - a public code whose name begins with _
 
@@ -134,7 +134,7 @@ class _Reading:
         try:
             self._consumer = Consumer(options)
         except KafkaException as error:
-            raise InvalidClientConfigError(f"no consumer can be made: {error}") from error
+            raise InvalidClientConfigError(f"no consumer can be made: {error.args[0].str()}") from error
 
     def close(self) -> None:
         consumer, self._consumer = self._consumer, None
@@ -236,7 +236,7 @@ class _Reading:
     def _is_embedded(self) -> bool:
         # The embedded broker answers every question for a time with "the end", so there it is told record by record.
         def ask(consumer: Consumer, seconds: float) -> bool:
-            return consumer.cluster_id(seconds).startswith(_EMBEDDED_CLUSTER)
+            return is_embedded(consumer.cluster_id(seconds))
 
         return self._asked(f"looking for a time in topic {self._topic}", ask)
 
@@ -291,4 +291,4 @@ class _Reading:
     def _unreachable(self, doing: str) -> BrokerUnreachableError:
         self._own_consumer().poll(0)
         said = self._faults.get(True) or self._faults.get(False)
-        return BrokerUnreachableError(self._config.bootstrap, doing, said)
+        return BrokerUnreachableError(self._config.bootstrap, doing, said, self._config.origin)

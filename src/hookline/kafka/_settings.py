@@ -91,12 +91,13 @@ class ClientConfig:
     """How to reach Kafka. Immutable, safe to share; holds credentials, so it prints none of its values.
 
     `common`, `consumer`, `producer` and `admin` are librdkafka options by their own names, the last three for one kind
-    of client. `oauth` is set on every client. What the clients log goes to `log`, not to stderr.
+    of client. `oauth` is set on every client. What the clients log goes to `log`, not to stderr. `origin` says where
+    the address of the brokers was set, for messages to people.
 
     Raises RefusedKeyError for an option in `OWNED_KEYS`, InvalidClientConfigError for one that cannot work.
     """
 
-    __slots__ = ("_log", "_oauth", "_tables")
+    __slots__ = ("_log", "_oauth", "_origin", "_tables")
 
     def __init__(
         self,
@@ -107,10 +108,12 @@ class ClientConfig:
         admin: Options | None = None,
         oauth: OAuth | None = None,
         log: LogSink | None = None,
+        origin: str = "",
     ) -> None:
         given = {"common": common, "consumer": consumer, "producer": producer, "admin": admin}
         self._tables = {table: _accepted(table, options or {}) for table, options in given.items()}
         self._oauth = oauth
+        self._origin = origin
         self._log = log or logging.getLogger("hookline.kafka.client")
         _require_bound(self._merged(_PRODUCER_DEFAULTS, "producer"))
 
@@ -121,6 +124,11 @@ class ClientConfig:
     def bootstrap(self) -> str:
         """The address that the clients ask first, for messages to people."""
         return str(self._tables["common"].get("bootstrap.servers", ""))
+
+    @property
+    def origin(self) -> str:
+        """Where that address was set; empty when not known."""
+        return self._origin
 
     def consumer(self, group_id: str, on_fault: OnFault | None = None) -> dict[str, object]:
         """Make the options of a consumer of a group. `on_fault` is called inside the consumer's own calls."""

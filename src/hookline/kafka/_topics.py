@@ -16,8 +16,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # exported, bu
     ResourceType,
 )
 
+from ._embedded import is_embedded
 from ._errors import (
     BrokerUnreachableError,
+    EmbeddedBrokerError,
     Fault,
     InvalidClientConfigError,
     TopicRefusedError,
@@ -104,12 +106,14 @@ def describe_topics(
 class TopicAdmin:
     """Reads and changes topics. Blocks; for one thread; a context manager. `timeout_seconds` bounds each method.
 
-    Every method but `describe` needs a real broker: the embedded one never answers them. They raise
-    BrokerUnreachableError, or TopicRefusedError with the broker's code when it refuses.
+    Every method but `describe` needs a real broker: the embedded one never answers them, so `plan` refuses it by
+    EmbeddedBrokerError. They raise BrokerUnreachableError, or TopicRefusedError with the broker's code when it refuses.
     """
 
     def __init__(self, config: ClientConfig, timeout_seconds: float = 10.0) -> None:
         self._bootstrap = config.bootstrap
+        self._origin = config.origin
+        self._embedded = False
         self._timeout_seconds = timeout_seconds
         self._faults: dict[bool, Fault] = {}
         options = {**config.admin(self._note), "allow.auto.create.topics": False}
@@ -137,6 +141,8 @@ class TopicAdmin:
     def plan(self, wanted: Sequence[WantedTopic]) -> list[TopicChange]:
         """Compare topics as wanted with those that exist. Changes nothing."""
         found = self.describe(topic.name for topic in wanted)
+        if self._embedded:
+            raise EmbeddedBrokerError(self._bootstrap)
         return [self._compare(topic, found.get(topic.name)) for topic in wanted]
 
     def apply(self, change: TopicChange) -> None:
@@ -180,6 +186,7 @@ class TopicAdmin:
             cluster: ClusterMetadata = self._client.list_topics(name, timeout=left)
         except KafkaException as error:
             raise self._unreachable(Fault.of(error.args[0]), f"looking for topic {name}") from error
+        self._embedded = is_embedded(cluster.cluster_id)
         topic = cluster.topics.get(name)
         if topic is None or topic.error is not None or not topic.partitions:
             return None
@@ -215,4 +222,4 @@ class TopicAdmin:
         if client is not None:
             client.poll(0)
         said = self._faults.get(True) or self._faults.get(False) or fault
-        return BrokerUnreachableError(self._bootstrap, doing, said)
+        return BrokerUnreachableError(self._bootstrap, doing, said, self._origin)

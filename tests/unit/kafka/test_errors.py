@@ -12,6 +12,7 @@ from hookline.kafka import (
     BrokerError,
     BrokerUnreachableError,
     DeliveryTimeoutError,
+    EmbeddedBrokerError,
     ErrorKind,
     FatalProducerError,
     Fault,
@@ -114,7 +115,8 @@ def test_only_what_is_permanent_is_not_retryable() -> None:
         RecordTooLargeError("too large", "MSG_SIZE_TOO_LARGE"),
         RefusedKeyError("acks", "producer", "owned"),
         TopicMissingError("orders", "missing"),
-        BrokerUnreachableError("h:1", "reading", Fault("_TRANSPORT", ErrorKind.DEPENDENCY, "refused")),
+        BrokerUnreachableError("h:1", "reading", Fault("_TRANSPORT", ErrorKind.DEPENDENCY, "refused"), "hookline.toml"),
+        EmbeddedBrokerError("h:1"),
     ],
 )
 def test_errors_survive_pickling(error: KafkaClientError) -> None:
