@@ -18,13 +18,12 @@ Identity: TypeAlias = tuple[str, str]
 class Delivery:
     """One record on its way through a handler: no ack, no nack.
 
-    `taken_at` is in seconds of the monotonic clock. `attempt` counts from 1 and grows with every retry. `first_failed_at` is in Unix seconds, None until something
+    `attempt` counts from 1 and grows with every retry. `first_failed_at` is in Unix seconds, None until something
     failed. `progress` belongs to the handler, which finds there at the next attempt what it left at the last one.
     `cut_off` is set before the engine cancels the attempt: whatever it returns or raises from then on counts for nothing.
     """
 
     record: Record
-    taken_at: float = 0.0
     attempt: int = 1
     first_failed_at: float | None = None
     progress: object | None = None

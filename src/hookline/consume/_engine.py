@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _CANCEL_SECONDS = 1.0
 _CLOSE_SECONDS = 10.0
 _TURN = 32
+_TOLD_RECORDS = 20
 _HOLD_POLICY = RetryPolicy(initial_seconds=0.5, max_seconds=15.0)
 
 _log = get_logger(__name__)
@@ -90,7 +91,17 @@ class Engine:
         What is cut off is not committed and costs no attempt. Raises what broke the consumer, if something did.
         """
         self._stopping = True
-        await self.drain(list(self._partitions.values()), drain_seconds)
+        load = self.load()
+        _log.info(
+            "draining", group=self._group, running=load.running, retrying=load.retrying, at_most_seconds=drain_seconds
+        )
+        try:
+            await self.drain(list(self._partitions.values()), drain_seconds)
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        """Commit what is settled and leave the group, in bounded time."""
         self._ticking.cancel()
         self._poller.finish()
         done, _ = await asyncio.wait((self._polling,), timeout=_CLOSE_SECONDS)
@@ -104,13 +115,14 @@ class Engine:
         """Tell what is in hand now."""
         partitions = self._partitions.values()
         lanes = [lane for partition in partitions for lane in partition.lanes.values() if lane.queue]
-        oldest = min((lane.queue[0].taken_at for lane in lanes), default=None)
+        written_ms = [lane.queue[0].record.timestamp_ms for lane in lanes]
+        oldest_ms = min((each for each in written_ms if each is not None), default=None)
         return EngineLoad(
             lanes=len(lanes),
             running=sum(lane.busy for lane in lanes),
             retrying=sum(lane.queue[0].first_failed_at is not None and not lane.busy for lane in lanes),
             paused_partitions=sum(partition.paused is True for partition in partitions),
-            oldest_unsettled_seconds=0.0 if oldest is None else time.monotonic() - oldest,
+            oldest_unsettled_seconds=0.0 if oldest_ms is None else max(time.time() - oldest_ms / 1000, 0.0),
             lag_records={each.number: each.lag_records for each in partitions if each.lag_records is not None},
         )
 
@@ -127,9 +139,8 @@ class Engine:
     def receive(self, batch: list[tuple[Partition, Record]]) -> None:
         """Put records into their lanes and wake those that slept."""
         self.status.recovered()
-        now = time.monotonic()
         for partition, record in batch:
-            lane = None if partition.closing else partition.enqueue(record, now)
+            lane = None if partition.closing else partition.enqueue(record)
             if lane is None:
                 partition.release(record)
             elif lane.task is None:
@@ -149,6 +160,11 @@ class Engine:
         if busy:
             _, late = await asyncio.wait(busy, timeout=seconds)
             await self._cut_off({task: busy[task] for task in late})
+        self.forget(partitions)
+
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        """Drop partitions that are somebody else's already; ready again when the group is joined again."""
+        self.status.joined = False
         self.forget(partitions)
 
     def forget(self, partitions: Sequence[Partition]) -> None:
@@ -297,7 +313,8 @@ class Engine:
         for lane in lanes.values():
             lane.cut_off()
         if lanes:
-            _log.warning("cut off what was still running", group=self._group, records=len(lanes))
+            records = [str(lane.queue[0].record) for lane in lanes.values() if lane.queue]
+            _log.warning("cut off what still ran, it comes again", group=self._group, records=records[:_TOLD_RECORDS])
             await asyncio.wait(lanes, timeout=_CANCEL_SECONDS)
 
     def _lane_ended(self, task: asyncio.Task[None]) -> None:

@@ -108,7 +108,7 @@ class Partition:
         self.released_records += 1
         self.released_bytes += record.size_bytes
 
-    def enqueue(self, record: Record, now: float) -> Lane | None:
+    def enqueue(self, record: Record) -> Lane | None:
         """Put a record into its lane and return the lane; None when the record had been delivered before."""
         if not self.tracker.deliver(record.offset):
             return None
@@ -116,7 +116,7 @@ class Partition:
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = Lane(key)
-        lane.queue.append(Delivery(record, now))
+        lane.queue.append(Delivery(record))
         return lane
 
     def wants_pause(self, most_records: int, most_bytes: int) -> bool:

@@ -31,7 +31,7 @@ _log = get_logger(__name__)
 
 
 class Crew(Protocol):
-    """What the poller tells the event loop. `receive`, `forget`, `joined`, `commit_ended` and `faulted` run there."""
+    """What the poller tells the event loop. `receive`, `lost`, `joined`, `commit_ended` and `faulted` run there."""
 
     def receive(self, batch: list[tuple[Partition, Record]]) -> None:
         """Take records that were fetched."""
@@ -41,8 +41,8 @@ class Crew(Protocol):
         """Let what runs end, at most so long; then nothing of these partitions counts any more."""
         ...
 
-    def forget(self, partitions: Sequence[Partition]) -> None:
-        """Drop partitions that are somebody else's already."""
+    def lost(self, partitions: Sequence[Partition]) -> None:
+        """Drop partitions that are somebody else's already; the group is to be joined again."""
         ...
 
     def joined(self, partitions: Sequence[Partition]) -> None:
@@ -125,7 +125,8 @@ class Poller:
         gone = self._remove(partitions)
         for partition in gone:
             partition.closing = partition.closed = True
-        self._call(self._crew.forget, gone)
+        self._joined = False
+        self._call(self._crew.lost, gone)
 
     def committed(self, error: CommitError | None) -> None:
         """Pass on the end of the commit in flight."""

@@ -22,7 +22,7 @@ class EngineStatus:
     """What stands in the way of work. Read and written on the event loop."""
 
     joined: bool = False
-    """Whether the group has been joined at least once."""
+    """Whether the group has been joined, and has not put this member out since."""
     held_dead_letters: int = 0
     """Dead letters that could not be written yet."""
     faults: dict[ErrorKind, Fault] = field(default_factory=dict)
@@ -64,6 +64,6 @@ class EngineLoad:
     retrying: int
     paused_partitions: int
     oldest_unsettled_seconds: float
-    """Age of the oldest record in hand since it was taken in; 0 when there is none."""
+    """Age of the oldest record in hand since it was written; 0 when there is none."""
     lag_records: dict[int, int]
     """By partition: records on the topic that are not settled, as far as the client knows."""
