@@ -9,6 +9,7 @@ from hookline.kafka import ClientConfig, KafkaClientError, TopicAdmin
 from hookline.service._hooks import build_hooks
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._secrets import signing_keys
+from hookline.service._sources import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,9 @@ def _secret_problems(settings: Settings) -> list[Problem]:
 
 def _read_secrets(settings: Settings, index: int) -> None:
     files = settings.hooks[index].options.get("secret_file", [])
+    key = spoken(("hooks", index, "secret_file"), settings.names())
     for file in [files] if isinstance(files, str) else files:
-        signing_keys(settings.path(file), f"hooks[{index}].secret_file", settings.origin("hooks", index))
+        signing_keys(settings.path(file), key, settings.place("hooks", index))
 
 
 def _problems_of(attempt: Callable[[], object]) -> tuple[Problem, ...]:
@@ -71,5 +73,5 @@ def _make_client(settings: Settings, table: str, options: dict[str, str]) -> Non
         with TopicAdmin(ClientConfig(common=options, log=_Silent())):
             return
     except KafkaClientError as error:
-        where = settings.origin("kafka", table)
+        where = settings.place("kafka", table)
         raise SettingsError([Problem(f"kafka.{table}: {error}", where, "see librdkafka's CONFIGURATION.md")]) from error

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.deadletters import DeadLetters
-from hookline.errs import Redactor
 from hookline.kafka import TopicReader
 
 if TYPE_CHECKING:
+    from hookline.errs import Redactor
     from hookline.service._settings import Settings
 
 
@@ -27,4 +27,4 @@ def dead_letters_of(settings: Settings) -> DeadLetters:
 
 def redactor_of(settings: Settings) -> Redactor:
     """Make the redactor of a service: the patterns that settings name, and every secret that they hold."""
-    return Redactor(patterns=settings.log.redact, secrets=settings.secret_texts())
+    return settings.redactor()

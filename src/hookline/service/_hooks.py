@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hookline.errs import Redactor, location
+from hookline.errs import location
 from hookline.hooks import DuplicateHookError, Hooks, InvalidHookError, MergedHooks
 from hookline.integrations import KINDS
 from hookline.service._explain import explain
-from hookline.service._imports import import_object, raised_at
+from hookline.service._imports import import_object, told
 from hookline.service._problems import Problem, SettingsError, nearest
+from hookline.service._sources import spoken
+from hookline.service._tables import LATER, HookTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hookline.hooks import Hook, Resolver
     from hookline.service._settings import Settings
-    from hookline.service._tables import HookTable
+    from hookline.service._sources import Location
 
 Made = TypeVar("Made")
 
@@ -48,7 +51,7 @@ def build_hooks(settings: Settings) -> Resolver:
     except InvalidHookError as error:
         raise _miswired(settings, error) from error
     except DuplicateHookError as error:
-        where = settings.origin("hooks")
+        where = settings.place("hooks")
         raise SettingsError([Problem(f"app and [[hooks]]: {error}", where)]) from error
     return resolvers[0] if len(resolvers) == 1 else merged
 
@@ -67,18 +70,32 @@ def hooks_from_file(settings: Settings) -> Hooks | None:
     return Hooks(patterns) if patterns else None
 
 
+def problems_of_kinds(values: Mapping[str, Any], place: Callable[[Location], str], folder: Path) -> list[Problem]:
+    """List what the kinds of hooks have against settings that are refused anyway, so that all is told at once."""
+    problems: list[Problem] = []
+    tables = values.get("hooks")
+    for index, table in enumerate(tables if isinstance(tables, list) else ()):
+        if isinstance(table, dict) and isinstance(table.get("kind"), str):
+            row = _Row(index, place(("hooks", index)), folder, values)
+            _gather(partial(_options_of, row, table["kind"], _own_keys(table)), problems)
+    return problems
+
+
+def _own_keys(table: dict[str, Any]) -> dict[str, Any]:
+    ours = HookTable.model_fields
+    return {key: value for key, value in table.items() if key not in ours and f"hooks.{key}" not in LATER}
+
+
 def hooks_from_app(settings: Settings) -> Resolver | None:
     """Import ``app`` and, when it is a factory, call it with the settings; None when there is no ``app``."""
     if settings.app is None:
         return None
-    where = settings.origin("app")
+    where = settings.place("app")
     found = _imported(settings, settings.app, where)
     if isinstance(found, type) or not _is_resolver(found):
         found = _called(found, settings, where)
     if not _is_resolver(found):
-        what = (
-            f'app: "{settings.app}" is neither a Hooks nor anything with for_event(event), but a {type(found).__name__}'
-        )
+        what = f'app: "{settings.app}" is of type {type(found).__name__}: no Hooks, and nothing with for_event(event)'
         raise SettingsError(
             [Problem(what, where, "name a Hooks, or a function that takes the settings and returns one")]
         )
@@ -87,7 +104,8 @@ def hooks_from_app(settings: Settings) -> Resolver | None:
 
 def _imported(settings: Settings, app: str, where: str) -> object:
     try:
-        return import_object(app, key="app", where=where, folders=settings.import_folders())
+        folders, redactor = settings.import_folders(), settings.redactor()
+        return import_object(app, key="app", where=where, folders=folders, redactor=redactor)
     except SettingsError as error:
         if isinstance(error.__cause__, _WIRING_ERRORS):
             raise _miswired(settings, error.__cause__) from error.__cause__
@@ -96,9 +114,9 @@ def _imported(settings: Settings, app: str, where: str) -> object:
 
 def _miswired(settings: Settings, error: Exception) -> SettingsError:
     """Say what the application's code gives as a hook, and where it does."""
-    place = location(error, redactor=Redactor())
+    place = location(error, redactor=settings.redactor())
     return SettingsError(
-        [Problem(f'app: "{settings.app}": {error}', settings.origin("app"), f"see {place}" if place else "")]
+        [Problem(f'app: "{settings.app}": {error}', settings.place("app"), f"see {place}" if place else "")]
     )
 
 
@@ -116,8 +134,8 @@ def _called(factory: object, settings: Settings, where: str) -> object:
     except _WIRING_ERRORS as error:
         raise _miswired(settings, error) from error
     except (Exception, SystemExit) as error:
-        what = f'app: "{settings.app}" failed: {type(error).__name__}{raised_at(error)}'
-        raise SettingsError([Problem(what, where, "call it by hand to see all of the error")]) from error
+        what = f'app: "{settings.app}" failed: {told(error, settings.redactor())}'
+        raise SettingsError([Problem(what, where)]) from error
     if inspect.iscoroutine(made):
         made.close()
         what = f'app: "{settings.app}" is an async function'
@@ -125,21 +143,37 @@ def _called(factory: object, settings: Settings, where: str) -> object:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One of ``[[hooks]]``: its number in `tables`, where it stands, and the folder that its paths start from."""
+
+    index: int
+    where: str
+    folder: Path
+    tables: Mapping[str, Any]
+
+
 def _make(settings: Settings, index: int, table: HookTable) -> Hook:
-    where = settings.origin("hooks", index)
-    kind = KINDS.get(table.kind)
-    if kind is None:
-        what = f'hooks[{index}].kind: there is no kind "{table.kind}"'
-        raise SettingsError([Problem(what, where, nearest(table.kind, KINDS))])
-    options = _with_paths(table.options, kind.Options, settings.folder)
+    row = _Row(index, settings.place("hooks", index), settings.folder, settings.names())
+    options = _options_of(row, table.kind, table.options)
     try:
-        return kind(table.name, kind.Options.model_validate(options))
-    except ValidationError as error:
-        problems = explain(error, kind.Options, lambda _: where, under=("hooks", index))
-        raise SettingsError(problems) from None
+        return KINDS[table.kind](table.name, options)
     except (OSError, ValueError) as error:
-        what = f'hooks[{index}]: hook "{table.name}" cannot be made: {error}'
-        raise SettingsError([Problem(what, where)]) from error
+        raise SettingsError([Problem(f'hook "{table.name}" cannot be made: {error}', row.where)]) from error
+
+
+def _options_of(row: _Row, kind_name: str, given: dict[str, Any]) -> BaseModel:
+    """Check a hook's own keys by its kind. Raises `SettingsError`."""
+    under: Location = ("hooks", row.index)
+    kind = KINDS.get(kind_name)
+    if kind is None:
+        what = f'{spoken(under, row.tables)}: there is no kind "{kind_name}"'
+        raise SettingsError([Problem(what, row.where, nearest(kind_name, KINDS))])
+    try:
+        return kind.Options.model_validate(_with_paths(given, kind.Options, row.folder))
+    except ValidationError as error:
+        problems = explain(error, kind.Options, lambda _: row.where, under=under, tables=row.tables)
+        raise SettingsError(problems) from None
 
 
 def _with_paths(options: dict[str, Any], model: type[BaseModel], folder: Path) -> dict[str, Any]:

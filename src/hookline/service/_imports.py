@@ -6,22 +6,25 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+from hookline.errs import line_with_cause, location
 from hookline.service._problems import Problem, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from hookline.errs import Redactor
 
-def import_object(path: str, *, key: str, where: str, folders: Sequence[Path]) -> object:
+
+def import_object(path: str, *, key: str, where: str, folders: Sequence[Path], redactor: Redactor) -> object:
     """Import what ``path`` names; modules in ``folders`` are found after those that are installed.
 
-    Raises `SettingsError` that names the module, what failed and what to do. Whatever the module raises while it is
-    imported counts as failed, also `SystemExit`.
+    Raises `SettingsError` that names the module, what failed and what to do; texts of errors go through ``redactor``.
+    Whatever the module raises while it is imported counts as failed, also `SystemExit`.
     """
     module_name, _, attributes = path.partition(":")
     _make_importable(folders)
-    found: object = _import_module(module_name, key, where)
+    found: object = _import_module(module_name, key, where, redactor)
     for name in attributes.split("."):
         try:
             found = getattr(found, name)
@@ -38,18 +41,18 @@ def _make_importable(folders: Sequence[Path]) -> None:
             sys.path.append(resolved)
 
 
-def _import_module(name: str, key: str, where: str) -> object:
+def _import_module(name: str, key: str, where: str, redactor: Redactor) -> object:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = error.name or name
         what = f'{key}: module "{name}" cannot be imported: there is no module "{missing}"'
-        fix = "install it, or run where it stands" if missing in _parents(name) else f'install "{missing}"'
-        raise SettingsError([Problem(what, where, fix)]) from error
+        if missing in _parents(name):
+            raise SettingsError([Problem(what, where, "install it, or run where it stands")]) from error
+        raise SettingsError([Problem(f"{what}{_at(error, redactor)}", where, f'install "{missing}"')]) from error
     except (Exception, SystemExit) as error:
-        # The text of the error may hold a secret that the module was reading: its type and place are enough.
-        what = f'{key}: module "{name}" failed while it was imported: {type(error).__name__}{raised_at(error)}'
-        raise SettingsError([Problem(what, where, "import it by hand to see all of the error")]) from error
+        what = f'{key}: module "{name}" failed while it was imported: {told(error, redactor)}'
+        raise SettingsError([Problem(what, where)]) from error
 
 
 def _parents(name: str) -> set[str]:
@@ -57,9 +60,13 @@ def _parents(name: str) -> set[str]:
     return {".".join(parts[: index + 1]) for index in range(len(parts))}
 
 
-def raised_at(error: BaseException) -> str:
-    """Name the file and line that raised, to follow the error's type; empty when nothing is known."""
-    last = error.__traceback__
-    while last and last.tb_next:
-        last = last.tb_next
-    return f" at {last.tb_frame.f_code.co_filename}:{last.tb_lineno}" if last else ""
+def told(error: BaseException, redactor: Redactor) -> str:
+    """Say on one line what somebody's code raised, its text without secrets, and where in that code."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {redactor.redact(error.msg)}, at {error.filename}:{error.lineno}"
+    return f"{line_with_cause(error, redactor=redactor)}{_at(error, redactor)}"
+
+
+def _at(error: BaseException, redactor: Redactor) -> str:
+    place = location(error, redactor=redactor)
+    return f", at {place}" if place else ""

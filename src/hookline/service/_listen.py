@@ -23,7 +23,7 @@ class ListenAddress:
         """
         match = _ADDRESS.fullmatch(text)
         if match is None or int(match["port"]) > 65535:  # noqa: PLR2004 - the largest TCP port
-            raise ValueError('expected "host:port", such as "127.0.0.1:8190" or "[::1]:8190"')
+            raise ValueError('must be "host:port", such as "127.0.0.1:8190" or "[::1]:8190"')
         return cls(match["six"] or match["name"], int(match["port"]))
 
     def __str__(self) -> str:

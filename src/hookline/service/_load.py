@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from hookline.service._explain import explain
+from hookline.service._hooks import problems_of_kinds
 from hookline.service._problems import SettingsError
 from hookline.service._secrets import FileValues
 from hookline.service._settings import Settings
@@ -31,24 +32,25 @@ def load_settings(path: Path | None, environ: Mapping[str, str] | None = None) -
     file = FileSource(Settings, path)
     environment = EnvironmentSource(Settings, os.environ if environ is None else environ)
     origins = _origins(file, environment)
-    fallback = str(path) if path else "settings"
+    folder = path.resolve().parent if path else Path.cwd()
+    home = str(path) if path else f"no hookline.toml here ({folder}) and no --config given"
 
     def place(location: Location) -> str:
-        return place_of(origins, location) or fallback
+        return place_of(origins, location) or (home if location else str(path or "settings"))
 
-    folder = path.resolve().parent if path else Path.cwd()
     files = FileValues(folder, place)
     values = files.resolve(merged(file(), environment()))
     problems = [*file.problems, *environment.problems, *files.problems]
     if file.problems:  # nothing was read: what is missing says nothing
         raise SettingsError(problems)
+    settings: Settings | None = None
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError([*problems, *explain(error, Settings, place)]) from None
-    if problems:
-        raise SettingsError(problems)
-    return settings.loaded_from(folder, origins, frozenset(files.locations))
+        problems += explain(error, Settings, place, tables=values)
+    if settings is None or problems:
+        raise SettingsError([*problems, *problems_of_kinds(values, place, folder)])
+    return settings.loaded_from(folder, origins, frozenset(files.locations), home)
 
 
 def _origins(file: FileSource, environment: EnvironmentSource) -> dict[Location, str]:

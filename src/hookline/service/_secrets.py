@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from hookline.contract import WebhookSecretError, parse_webhook_secret
 from hookline.service._problems import Problem, SettingsError
-from hookline.service._sources import Location, dotted, is_file_reference
+from hookline.service._sources import Location, is_file_reference, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,11 +43,14 @@ class FileValues:
     def __init__(self, folder: Path, place: Callable[[Location], str]) -> None:
         self._folder = folder
         self._place = place
+        self._tables: Any = None
         self.locations: set[Location] = set()
         self.problems: list[Problem] = []
 
     def resolve(self, value: Any, location: Location = ()) -> Any:
         """Return the same tables and lists with every reference replaced."""
+        if not location:
+            self._tables = value
         if is_file_reference(value):
             return self._read(value["file"], location)
         if isinstance(value, dict):
@@ -70,7 +73,7 @@ class FileValues:
         return ""
 
     def _refuse(self, location: Location, what: str) -> None:
-        self.problems.append(Problem(f"{dotted(location)}: {what}", self._place(location), _MOUNT))
+        self.problems.append(Problem(f"{spoken(location, self._tables)}: {what}", self._place(location), _MOUNT))
 
 
 def signing_keys(path: Path, key: str, where: str) -> list[bytes]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import PrivateAttr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from hookline.errs import Redactor
 from hookline.kafka import ClientConfig, InvalidClientConfigError, RefusedKeyError
 from hookline.service._imports import import_object
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._secrets import redacted, secret_texts, signing_keys
-from hookline.service._sources import Location, dotted, place_of
+from hookline.service._sources import Location, dotted, place_of, spoken
 from hookline.service._tables import (
     ConsumeTable,
     DeadLettersTable,
@@ -66,6 +67,7 @@ class Settings(BaseSettings):
     _folder: Path = PrivateAttr(default_factory=Path)
     _origins: dict[Location, str] = PrivateAttr(default_factory=dict)
     _from_files: frozenset[Location] = PrivateAttr(default=frozenset())
+    _home: str = PrivateAttr(default="settings")
 
     @classmethod
     def settings_customise_sources(
@@ -111,10 +113,13 @@ class Settings(BaseSettings):
                 raise ValueError(f"two {kind} are named {', '.join(twice)}: give each a name of its own")
         return self
 
-    def loaded_from(self, folder: Path, origins: Mapping[Location, str], from_files: frozenset[Location]) -> Settings:
-        """Return the same settings that know where they were read from."""
+    def loaded_from(
+        self, folder: Path, origins: Mapping[Location, str], from_files: frozenset[Location], home: str
+    ) -> Settings:
+        """Return the same settings that know where they were read from; `home` is where one that is missing belongs."""
         copy = self.model_copy()
         copy._folder, copy._origins, copy._from_files = folder, dict(origins), from_files  # noqa: SLF001 - a copy of itself
+        copy._home = home  # noqa: SLF001 - the same
         return copy
 
     @property
@@ -151,7 +156,7 @@ class Settings(BaseSettings):
         if not self.names_brokers():
             what = 'kafka.common."bootstrap.servers" is missing: no Kafka broker is named'
             fix = """set it in [kafka.common], or HOOKLINE_KAFKA__COMMON='{"bootstrap.servers": "host:9092"}'"""
-            raise SettingsError([Problem(what, self.origin("kafka", "common"), fix)])
+            raise SettingsError([Problem(what, self.place("kafka", "common"), fix)])
         try:
             return ClientConfig(
                 common=self.kafka.common,
@@ -159,9 +164,10 @@ class Settings(BaseSettings):
                 producer=self.kafka.producer,
                 admin=self.kafka.admin,
                 oauth=self._oauth(),
+                origin=self._brokers_origin(),
             )
         except (RefusedKeyError, InvalidClientConfigError) as error:
-            raise SettingsError([Problem(f"kafka: {error}", self.origin("kafka"))]) from error
+            raise SettingsError([Problem(f"kafka: {error}", self.place("kafka"))]) from error
 
     def names_brokers(self) -> bool:
         """Whether the settings say where Kafka is."""
@@ -186,7 +192,8 @@ class Settings(BaseSettings):
         """
         pager = self.pagers[index]
         files = pager.secret_file if pager.kind == "webhook" else ()
-        key, where = f"pagers[{index}].secret_file", self.origin("pagers", index, "secret_file")
+        location = ("pagers", index, "secret_file")
+        key, where = spoken(location, self.names()), self.place(*location)
         return tuple(found for file in files for found in signing_keys(self.path(file), key, where))
 
     def with_bootstrap(self, servers: str) -> Settings:
@@ -196,7 +203,9 @@ class Settings(BaseSettings):
             for table, options in self.kafka.tables().items()
         }
         bare["common"]["bootstrap.servers"] = servers
-        return self.model_copy(update={"kafka": self.kafka.model_copy(update=bare)})
+        copy = self.model_copy(update={"kafka": self.kafka.model_copy(update=bare)})
+        copy._origins = {key: place for key, place in self._origins.items() if not _names_brokers(key)}  # noqa: SLF001 - a copy of itself
+        return copy
 
     def for_embedded(self, servers: str) -> Settings:
         """Return the same settings for an embedded broker: it knows no security, and the new group protocol joins at once."""
@@ -208,8 +217,14 @@ class Settings(BaseSettings):
     def _oauth(self) -> OAuth | None:
         if self.kafka.oauth is None:
             return None
-        where = self.origin("kafka", "oauth")
-        found = import_object(self.kafka.oauth, key="kafka.oauth", where=where, folders=self.import_folders())
+        where = self.place("kafka", "oauth")
+        found = import_object(
+            self.kafka.oauth,
+            key="kafka.oauth",
+            where=where,
+            folders=self.import_folders(),
+            redactor=self.redactor(),
+        )
         if not callable(found):
             what = f'kafka.oauth: "{self.kafka.oauth}" is not callable'
             raise SettingsError([Problem(what, where, "name a function that returns a token and its expiry")])
@@ -218,6 +233,14 @@ class Settings(BaseSettings):
     def origin(self, *location: str | int) -> str:
         """Name where a value was read from: the file's path, a variable's name, or ``default``."""
         return place_of(self._origins, location) or "default"
+
+    def place(self, *location: str | int) -> str:
+        """Name where a person would mend a value: where it was read from, else the settings file."""
+        return place_of(self._origins, location) or self._home
+
+    def _brokers_origin(self) -> str:
+        places = (self._origins.get(("kafka", "common", key)) for key in sorted(_BOOTSTRAP))
+        return next((place for place in places if place), "")
 
     def origins(self) -> dict[str, str]:
         """Name for every value that was set, by its dotted key, where it was read from."""
@@ -233,9 +256,24 @@ class Settings(BaseSettings):
         """Return the texts that must never be shown, for a redactor of logs."""
         return frozenset(secret_texts(self.model_dump(mode="json"), self._from_files))
 
+    def names(self) -> dict[str, Any]:
+        """Return the names of hooks and pagers, in the shape of the tables that they stand in."""
+        return {
+            "hooks": [{"name": hook.name} for hook in self.hooks],
+            "pagers": [{"name": p.name} for p in self.pagers],
+        }
+
+    def redactor(self) -> Redactor:
+        """Make what keeps secrets out of texts: the patterns that settings name, and every secret that they hold."""
+        return Redactor(patterns=self.log.redact, secrets=self.secret_texts())
+
     def __repr_args__(self) -> list[tuple[str | None, Any]]:
         """Show which service this is, and no option of it."""
         return [("domain", self.domain), ("hooks", [hook.name for hook in self.hooks])]
+
+
+def _names_brokers(location: Location) -> bool:
+    return location[0] == "kafka" and location[-1] in _BOOTSTRAP
 
 
 def _without_security(options: Mapping[str, str]) -> dict[str, str]:

@@ -29,6 +29,8 @@ PREFIX = "HOOKLINE_"
 DELIMITER = "__"
 _CONFIG = "HOOKLINE_CONFIG"
 _TEST_PREFIX = "HOOKLINE_TEST_"
+_IN_A_LIST = 2
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 # Kubernetes adds these to every container when a Service is called hookline or hookline-something.
 _SERVICE_LINK = re.compile(
@@ -207,6 +209,25 @@ def dotted(location: Location) -> str:
             name = part if _BARE.fullmatch(part) else f'"{part}"'
             text += f".{name}" if text else name
     return text
+
+
+def spoken(location: Location, tables: Any = None) -> str:
+    """Write a place as people say it: ``hook "ci": url``, ``pager 2: kind``; outside such lists as `dotted` does.
+
+    ``tables`` holds the settings, or as much as is known of them: members of a list are called by their names there,
+    by their number from 1 when they have none.
+    """
+    if len(location) < _IN_A_LIST or not isinstance(location[1], int):
+        return dotted(location)
+    member = f"{str(location[0]).removesuffix('s')} {_called(tables, str(location[0]), location[1])}"
+    return f"{member}: {dotted(location[2:])}" if location[2:] else member
+
+
+def _called(tables: Any, key: str, index: int) -> str:
+    members = tables.get(key) if isinstance(tables, dict) else None
+    member = members[index] if isinstance(members, list) and index < len(members) else None
+    name = (member.get("name") or member.get("role")) if isinstance(member, dict) else None
+    return f'"{name}"' if isinstance(name, str) and _NAME.fullmatch(name) else str(index + 1)
 
 
 def place_of(origins: Mapping[Location, str], location: Location) -> str | None:

@@ -41,26 +41,26 @@ _IMPORT_PATH = re.compile(f"{_DOTTED}:{_DOTTED}")
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        raise ValueError("expected a number")  # noqa: TRY004 - pydantic reports a ValueError, a TypeError escapes
+        raise ValueError("must be a number")  # noqa: TRY004 - pydantic reports a ValueError, a TypeError escapes
     return value
 
 
 def _url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError('expected a URL such as "https://example.com/path"')
+        raise ValueError('must be a URL such as "https://example.com/path"')
     return text
 
 
 def _name(text: str) -> str:
     if _NAME.fullmatch(text) is None or text in {".", ".."}:
-        raise ValueError("a name has 1 to 249 of the characters A-Z a-z 0-9 . _ -")
+        raise ValueError("must be 1 to 249 of the characters A-Z a-z 0-9 . _ -")
     return text
 
 
 def _import_path(text: str) -> str:
     if _IMPORT_PATH.fullmatch(text) is None:
-        raise ValueError('expected "package.module:attribute"')
+        raise ValueError('must be "package.module:attribute"')
     return text
 
 

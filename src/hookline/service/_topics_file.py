@@ -159,10 +159,11 @@ def load_topics_file(path: Path | None) -> TopicsFile:
     """
     if path is None:
         return TopicsFile.default()
+    tables = _read(path)
     try:
-        return TopicsFile.model_validate(_read(path))
+        return TopicsFile.model_validate(tables)
     except ValidationError as error:
-        raise SettingsError(explain(error, TopicsFile, lambda _: str(path))) from None
+        raise SettingsError(explain(error, TopicsFile, lambda _: str(path), tables=tables)) from None
 
 
 def _read(path: Path) -> dict[str, object]:

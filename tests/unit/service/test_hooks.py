@@ -133,7 +133,7 @@ def test_an_unknown_kind_names_the_known_ones(tmp_path: Path) -> None:
 def test_an_option_that_the_kind_does_not_know_is_named(tmp_path: Path) -> None:
     """Keys of a hook are checked by its kind, with the nearest known one."""
     text = problem_of(load(tmp_path, '[[hooks]]\nname = "a"\nkind = "webhook"\nurl = "http://x"\nsecret_fil = "/x"\n'))
-    assert "hooks[0].secret_fil" in text
+    assert 'hook "a": unknown key secret_fil' in text
     assert '"secret_file"' in text
 
 
@@ -185,13 +185,17 @@ def test_an_app_that_cannot_be_used_is_told(tmp_path: Path, app: str, named: str
     ("module", "named"),
     [
         ("import package_that_is_missing", 'install "package_that_is_missing"'),
-        ("raise ValueError('c4n4ry')", "ValueError"),
+        ("raise ValueError('password=c4n4ry')", "ValueError"),
         ("raise SystemExit(0)", "SystemExit"),
         ("def (", "SyntaxError"),
+        ("\nraise ValueError('no queue')", "no queue"),
+        ("\nraise ValueError", "wiring.py:2"),
+        ("\ndef (", "wiring.py:2"),
+        ("\nimport package_that_is_missing", "wiring.py:2"),
     ],
 )
 def test_a_module_that_fails_to_import_is_told(tmp_path: Path, module: str, named: str) -> None:
-    """A hook module that cannot be imported is a problem of the settings, whatever it raises."""
+    """A hook module that cannot be imported is a problem of the settings, with its own words and line, and no secret."""
     text = problem_of(load(tmp_path, 'app = "wiring:hooks"\n', module))
     assert named in text
     assert '"wiring"' in text
@@ -243,6 +247,12 @@ def test_a_mistake_in_a_hook_is_told_with_what_to_write(tmp_path: Path, app: str
     assert named in text
     assert f'"wiring:{app}"' in text
     assert "wiring.py:" in text or app == "listing"
+
+
+def test_what_a_factory_raises_is_told_with_its_line(tmp_path: Path) -> None:
+    """A person finds the line of their own code that failed."""
+    line = HOOKS_MODULE.splitlines().index('    raise RuntimeError("password=c4n4ry")') + 1
+    assert f"wiring.py:{line}" in problem_of(load(tmp_path, 'app = "wiring:broken"\n'))
 
 
 def test_check_finds_nothing_in_good_settings(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_a_pager_without_its_secret_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "binary").write_bytes(b"\xff")
     settings = load(tmp_path, f'[[pagers]]\nkind = "webhook"\nurl = "http://x"\nsecret_file = "{name}"\n')
-    with pytest.raises(SettingsError, match=r"pagers\[0\]\.secret_file"):
+    with pytest.raises(SettingsError, match=r'pager "webhook": secret_file'):
         settings.pager_keys(0)
 
 
@@ -197,6 +197,6 @@ def test_a_pagers_secret_that_cannot_sign_is_named_by_key_and_file(tmp_path: Pat
     text = '[[pagers]]\nkind = "webhook"\nurl = "http://x"\nsecret_file = "pager"\n'
     settings = load(tmp_path, f'[kafka.common]\n"bootstrap.servers" = "x:9092"\n{text}')
     [problem] = check_settings(settings)
-    assert "pagers[0].secret_file" in problem.what
+    assert 'pager "webhook": secret_file' in problem.what
     assert str(tmp_path / "pager") in problem.what
     assert CANARY not in str(problem)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -183,8 +184,10 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(tmp_path: Path, text
     ],
 )
 def test_a_value_out_of_bounds_is_refused(tmp_path: Path, text: str) -> None:
-    """No value passes that would fail later, or mean something else."""
-    assert problems(tmp_path, f"{MINIMAL}{text}\n").count("\n") == 0
+    """No value passes that would fail later, or mean something else; it is said in words of our own."""
+    said = problems(tmp_path, f"{MINIMAL}{text}\n")
+    assert said.count("\n") == 0
+    assert not any(words in said for words in ("Input should", "Value error", "valid "))
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
@@ -194,6 +197,34 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     assert len(text.splitlines()) == 5
     for named in ("HOOKLINE_RETRY__MAX_ATEMPTS", "HOOKLINE_LOG__LEVEL", "domain", "drain_seconds", "gone"):
         assert named in text
+
+
+def test_what_the_kinds_of_hooks_refuse_is_told_with_the_rest(tmp_path: Path) -> None:
+    """Who mends the settings need not mend them twice: an unknown kind and an option of a kind are among the problems."""
+    hooks = '[[hooks]]\nname = "a"\nkind = "webhok"\n[[hooks]]\nkind = "webhook"\nurll = "http://x"\n'
+    text = problems(tmp_path, MINIMAL + "drain_seconds = -1\n" + hooks)
+    named = ("drain_seconds", 'did you mean "webhook"?', "hook 2: name", "hook 2: unknown key urll", "hook 2: url ")
+    assert [word for word in named if word not in text] == []
+    assert len(text.splitlines()) == len(named)
+
+
+@pytest.mark.parametrize(("members", "called"), [('name = "ci"\n', '"ci"'), ("", "2"), ("name = 3\n", "2")])
+def test_a_hook_is_called_by_its_name_or_counted_from_one(tmp_path: Path, members: str, called: str) -> None:
+    """People count from one, and know their hooks by name."""
+    text = f'{MINIMAL}[[hooks]]\nname = "a"\nkind = "log"\n[[hooks]]\nkind = "log"\ntimeout_seconds = 0\n{members}'
+    assert f"hook {called}: timeout_seconds" in problems(tmp_path, text)
+
+
+def test_without_a_file_it_is_said_that_none_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts in the wrong folder is told the folder, not only which setting is missing."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(None, {})
+    [problem] = caught.value.problems
+    assert str(tmp_path) in problem.where
+    assert "--config" in problem.where
+    with pytest.raises(SettingsError, match=re.escape(str(tmp_path))):
+        load_settings(None, {"HOOKLINE_DOMAIN": "d"}).client_config()
 
 
 @pytest.mark.parametrize(
@@ -231,6 +262,15 @@ def test_without_a_broker_there_is_no_client(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"bootstrap\.servers"):
         settings.client_config()
     assert settings.with_bootstrap("h:1").client_config().bootstrap == "h:1"
+
+
+def test_a_client_knows_where_its_address_was_set(tmp_path: Path) -> None:
+    """An address that leads nowhere can be mended where it stands; one that the program chose stands nowhere."""
+    settings = load(tmp_path, MINIMAL + BROKER)
+    assert settings.client_config().origin == str(tmp_path / "hookline.toml")
+    variable = {"HOOKLINE_KAFKA__COMMON": '{"bootstrap.servers": "h:1"}'}
+    assert load(tmp_path, MINIMAL + BROKER, variable).client_config().origin == "HOOKLINE_KAFKA__COMMON"
+    assert settings.for_embedded("h:1").client_config().origin == ""
 
 
 def test_another_broker_replaces_every_other_address(tmp_path: Path) -> None:
