@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from hookline.consume import Delivery
     from hookline.deadletters._pagers import Pager
     from hookline.errs import Redactor
-    from hookline.kafka import Record
     from hookline.telemetry import Metrics
 
 _log = get_logger(__name__)
@@ -153,49 +153,54 @@ class Reconciler:
         return self._paging.count(stored.sighting)
 
     def _log_letter(self, stored: StoredLetter) -> None:
-        fields = {**_envelope(stored), **self._attribution(stored)}
+        fields = {"id": stored.id, **self._attribution(stored), **_envelope(stored)}
         if self._settings.log_payload:
             fields |= _content(stored)
-        _log.error("dead letter: the event is out of the pipeline until it is republished", **fields)
+        fields["show"] = shlex.join(["hookline", "dlq", "show", stored.id, "--config", self._settings.config_path])
+        _log.error("dead letter", **{name: value for name, value in fields.items() if value is not None})
 
     def _log_defect(self, delivery: Delivery, error: BaseException) -> None:
-        place, text = _place(delivery.record), one_line(error, redact=self._redactor.redact)
-        _log.error("dead letter not reconciled, trying again", **place, attempt=delivery.attempt, error=text)
+        record, text = delivery.record, one_line(error, redact=self._redactor.redact)
+        id = f"{record.partition}/{record.offset}"
+        attempt = delivery.attempt
+        _log.error("dead letter not reconciled, trying again", id=id, topic=record.topic, attempt=attempt, error=text)
 
     def _attribution(self, stored: StoredLetter) -> dict[str, object]:
         letter, seen = stored.letter, stored.sighting
         return {
-            "attempt": letter.delivery_count,
-            "code": letter.code,
+            "hook": ", ".join(stored.hooks) or None,
             "error": self._redactor.redact(letter.message),
-            "failed_at": rfc3339(stored.failed_at_ms),
-            "failures": [failure_document(failure, self._redactor.redact) for failure in letter.failures],
-            "group": letter.group,
-            "hook": ", ".join(stored.hooks),
+            "code": letter.code,
+            "letter_class": seen.letter_class,
             "host": seen.host,
             "http_status": seen.http_status,
-            "letter_class": seen.letter_class,
-            "origin": str(stored.origin) if stored.origin else None,
+            "attempts": letter.delivery_count,
             "redrives": letter.redrives,
+            "failed_at": rfc3339(stored.failed_at_ms),
+            "origin": str(stored.origin) if stored.origin else None,
+            "failures": [failure_document(failure, self._redactor.redact) for failure in letter.failures],
         }
 
 
-def _place(record: Record) -> dict[str, object]:
-    return {"topic": record.topic, "partition": record.partition, "offset": record.offset}
-
-
 def _envelope(stored: StoredLetter) -> dict[str, object]:
-    place, event = _place(stored.record), stored.event
+    event = stored.event
     if event is None:
-        return place
-    who = {"event_id": event.id, "source": event.source, "type": event.type, "subject": event.subject}
-    return {**place, **who, "version": event.version, "timestamp_ms": event.timestamp_ms}
+        return {"topic": stored.record.topic}
+    return {
+        "topic": stored.record.topic,
+        "event_id": event.id,
+        "source": event.source,
+        "type": event.type,
+        "subject": event.subject,
+        "version": event.version,
+        "timestamp_ms": event.timestamp_ms,
+    }
 
 
 def _content(stored: StoredLetter) -> dict[str, object]:
     """Return what the event says, or, of what could not be read as one, key and value as base64 (null stays null)."""
     if stored.event is not None:
-        return {"payload": stored.event.payload, "attributes": dict(stored.event.attributes)}
+        return {"payload": stored.event.payload, "attributes": dict(stored.event.attributes) or None}
     return {"payload": {"key_base64": _base64(stored.record.key), "value_base64": _base64(stored.record.value)}}
 
 

@@ -110,6 +110,7 @@ def failure_document(failure: HookFailure, redact: Callable[[str], str]) -> dict
         **asdict(failure),
         "message": redact(failure.message),
         "causes": [redact(cause) for cause in failure.causes],
+        "location": failure.location and redact(failure.location),
     }
 
 

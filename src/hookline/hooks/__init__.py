@@ -4,6 +4,7 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 """
 
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
+from ._log import EventLog
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of
 from ._stage import HookGoneError, Stage, StagePolicy
 from ._valid import InvalidHookError
@@ -11,6 +12,7 @@ from ._valid import InvalidHookError
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",
     "DuplicateHookError",
+    "EventLog",
     "Hook",
     "HookGoneError",
     "Hooks",

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from hookline.consume import Raised, Returned
 
+from ._log import say_overdue
+
 if TYPE_CHECKING:
     from hookline.contract import Event
 
@@ -50,6 +52,8 @@ class Caller:
                     await result.value
             _require_in_time(limit)
         except TimeoutError:
+            if not running.done():
+                say_overdue(event, hook.name, timeout_seconds)
             # A thread cannot be stopped: its subject waits for it, or the next event would overlap it.
             await asyncio.wait((running,))
             raise

@@ -80,7 +80,7 @@ class Doors:
                 "hook not entered, trying again",
                 hook=name,
                 error=one_line(result.error),
-                again_in_seconds=delay_seconds,
+                delay_seconds=delay_seconds,
             )
             await self._pause(delay_seconds)
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Self
 
 from hookline.consume import GiveUp, Hold, Raised, Retry, RetryPolicy, decide, invoke
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, Redrive, decode_record
-from hookline.errs import HookErrorGroup, Verdict, classify, describe, one_line, retry_after_seconds
+from hookline.errs import HookErrorGroup, Verdict, classify, describe, line_with_cause, retry_after_seconds
 from hookline.telemetry import get_logger
 
 from ._call import Caller
 from ._doors import Doors, HookNotReadyError
 from ._hook import DEFAULT_TIMEOUT_SECONDS
+from ._log import say_given_up, say_retry
 from ._registry import hooks_of
 from ._work import Failed, HookRun, Work
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.consume import Delivery, Identity
+    from hookline.contract import Event
     from hookline.errs import Classifier, Redactor
     from hookline.telemetry import Metrics
 
@@ -121,7 +123,7 @@ class Stage:
             return self._refuse(delivery, error)
         for run in work.pending():
             if run.name in work.raised:
-                self._weigh(run, work.raised[run.name])
+                self._weigh(work.event, run, work.raised[run.name])
         pending = work.pending()
         if not pending:
             return _give_up(work)
@@ -210,7 +212,7 @@ class Stage:
         own: float = getattr(hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
         return self._policy.timeout_seconds.get(hook.name, own)
 
-    def _weigh(self, run: HookRun, error: BaseException) -> None:
+    def _weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
         """Classify what a hook raised, once, and decide whether it is tried again."""
         now = time.monotonic()
         verdict = classify(error, self._policy.classifiers)
@@ -225,7 +227,9 @@ class Stage:
         if isinstance(next_step, Retry):
             self._metrics.retries_total.labels(hook=run.name).inc()
             run.due_at = now + next_step.delay_seconds
-            self._say_retry(run, error, verdict, next_step.delay_seconds)
+            delay_seconds = next_step.delay_seconds
+            text = self._text(error)
+            say_retry(event, run.name, attempt=run.tries, verdict=verdict, delay_seconds=delay_seconds, error=text)
             return
         failure = describe(
             run.name,
@@ -235,17 +239,10 @@ class Stage:
             elapsed_seconds=elapsed_seconds,
             redactor=self._policy.redactor,
         )
-        run.failed = Failed(next_step, failure, error.with_traceback(None))  # its frames would hold the event
-
-    def _say_retry(self, run: HookRun, error: BaseException, verdict: Verdict, delay_seconds: float) -> None:
-        _log.warning(
-            "hook failed, trying again",
-            hook=run.name,
-            attempt=run.tries,
-            verdict=str(verdict),
-            again_in_seconds=round(delay_seconds, 3),
-            error=self._text(error),
-        )
+        line = self._text(error)
+        say_given_up(event, failure, line, error)
+        BaseException.with_traceback(error, None)  # its frames would hold the event
+        run.failed = Failed(next_step, failure, line, error)
 
     def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
         """Give up an event whose hooks could not even be told: never "no hooks"."""
@@ -255,7 +252,7 @@ class Stage:
         return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
 
     def _text(self, error: BaseException) -> str:
-        return one_line(error, redact=self._policy.redactor.redact)
+        return line_with_cause(error, redactor=self._policy.redactor)
 
 
 def _work(delivery: Delivery) -> Work:
@@ -270,7 +267,7 @@ def _gone(name: str) -> HookRun:
         hook=name, verdict=str(Verdict.USER), exception="hookline.hooks.HookGoneError", message=text, attempts=0,
         elapsed_seconds=0.0, code="hook_gone",
     )  # fmt: skip
-    return HookRun(name, None, failed=Failed(DeadLetterClass.PERMANENT, failure, HookGoneError(text)))
+    return HookRun(name, None, failed=Failed(DeadLetterClass.PERMANENT, failure, text, HookGoneError(text)))
 
 
 def _give_up(work: Work) -> GiveUp:
@@ -280,11 +277,6 @@ def _give_up(work: Work) -> GiveUp:
     return GiveUp(
         letter_class=DeadLetterClass.PERMANENT if DeadLetterClass.PERMANENT in classes else DeadLetterClass.EXHAUSTED,
         code=codes.pop() if len(codes) == 1 else "several",
-        message="; ".join(_line(each.failure) for each in failed),
+        message="; ".join(f"hook {each.failure.hook}: {each.line}" for each in failed),
         failures=tuple(each.failure for each in failed),
     )
-
-
-def _line(failure: HookFailure) -> str:
-    kind = failure.exception.rpartition(".")[2]
-    return f"hook {failure.hook}: {kind}: {failure.message}"

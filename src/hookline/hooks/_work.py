@@ -17,6 +17,8 @@ class Failed:
 
     letter_class: DeadLetterClass
     failure: HookFailure
+    line: str
+    """What the hook said and what is behind it, for people."""
     error: BaseException
 
 

@@ -21,7 +21,7 @@ from hookline.consume import (
 )
 from hookline.deadletters import Reconciler, ReconcilerSettings
 from hookline.errs import DEFAULT_CLASSIFIERS
-from hookline.hooks import Stage, StagePolicy
+from hookline.hooks import EventLog, Stage, StagePolicy
 from hookline.kafka import AcknowledgedProducer, GroupConsumer, kafka_classifier
 from hookline.service._dead_letters import redactor_of
 from hookline.service._gauges import keep_gauges
@@ -158,7 +158,7 @@ class Service:
         settings = EngineSettings(**self._settings.consume.model_dump())
         hook_topic, dead_letter_topic = self._topics()
         writer = DeadLetterWriter(self._producer, dead_letter_topic)
-        observer = Observers(MeteredObserver(self.metrics), *self._observers)
+        observer = Observers(MeteredObserver(self.metrics), EventLog(), *self._observers)
         stage = self._build_engine(hook_topic, self._settings.hook_group(), self._stage, writer, settings, observer)
         group = self._settings.dead_letter_group()
         reconciler = self._build_engine(dead_letter_topic, group, self._reconciler, None, settings, Observers())

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from hookline.telemetry._fields import WHOLE_FIELDS
-from hookline.telemetry._plain import CUT, Plain, Redact, readable
+from hookline.telemetry._people import for_people
+from hookline.telemetry._plain import Plain, Redact, readable
+from hookline.telemetry._traces import bounded, trace_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-_TRACE_HEAD_CHARS: Final = 4096
-_TRACE_TAIL_CHARS: Final = 12_288
-# Controls other than tab and newline, and what turns text around: a value must not paint the terminal.
-_CONTROLS: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
-)
 
 
 class LineFormatter(logging.Formatter):
@@ -48,19 +42,14 @@ class LineFormatter(logging.Formatter):
             plain = Plain(self._redact, whole=name in WHOLE_FIELDS)
             line[name if name not in line else f"{name}_"] = plain.named(name, value)
         if record.exc_info and record.exc_info[0] is not None:
-            line["exception"] = self._trace(self.formatException(record.exc_info))
+            line["exception"] = bounded(trace_text(record.exc_info), self._redact)
         if record.stack_info:
-            line["stack"] = self._trace(record.stack_info)
+            line["stack"] = bounded(record.stack_info, self._redact)
         return line
 
     def _fields(self, record: logging.LogRecord) -> Mapping[str, Any]:
         own = getattr(record, self._own_fields, None)
         return own if isinstance(own, dict) else structlog.contextvars.get_contextvars()
-
-    def _trace(self, text: str) -> str:
-        if len(text) <= _TRACE_HEAD_CHARS + _TRACE_TAIL_CHARS:
-            return self._redact(text)
-        return self._redact(text[:_TRACE_HEAD_CHARS]) + f"\n{CUT}\n" + self._redact(text[-_TRACE_TAIL_CHARS:])
 
 
 def render_json(line: dict[str, object]) -> str:
@@ -70,22 +59,16 @@ def render_json(line: dict[str, object]) -> str:
 
 def renderer_for_people(*, colors: bool, encoding: str) -> Callable[[dict[str, object]], str]:
     """Make the renderer for a terminal; what `encoding` cannot hold is escaped."""
-    console = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
+    console = structlog.dev.ConsoleRenderer(
+        colors=colors, sort_keys=False, exception_formatter=structlog.dev.plain_traceback
+    )
 
     def render(line: dict[str, object]) -> str:
-        shown = {name: _visible(value) for name, value in line.items()}
+        shown = {name: for_people(name, value) for name, value in line.items()}
         text = str(console(None, str(line["level"]), shown))
         return text.encode(encoding, "backslashreplace").decode(encoding)
 
     return render
-
-
-def _visible(value: object) -> object:
-    return _CONTROLS.sub(_escaped, value) if isinstance(value, str) else value
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match.group().encode("unicode_escape").decode("ascii")
 
 
 def _head(record: logging.LogRecord, event: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,8 @@ from hookline.consume import Delivery, Retry
 from hookline.contract import DeadLetterClass
 from hookline.deadletters import PageNotAcceptedError, Reconciler, ReconcilerSettings, UpdateOwedError
 from hookline.errs import Redactor
-from hookline.telemetry import Metrics
-from tests.unit.deadletters.making import FakePager, StillClock, bare_record, letter, record_of
+from hookline.telemetry import LOG_FIELDS, Metrics
+from tests.unit.deadletters.making import FakePager, StillClock, bare_record, failure, letter, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,16 +74,43 @@ async def test_the_full_event_is_logged_with_its_attribution(lines: Lines) -> No
         "ci.example.com",
         403,
     )
-    assert (line["topic"], line["partition"], line["offset"]) == ("shop-hook_dlq", 0, 4)
+    assert (line["topic"], line["id"]) == ("shop-hook_dlq", "0/4")
 
 
 async def test_without_payloads_only_envelope_attribution_and_offset_are_logged(lines: Lines) -> None:
     """P15: ``log_payload = false`` keeps the event's content out of the log, of good and of undecodable records."""
     line = await lines.of(record_of(letter(), 4), log_payload=False)
     assert "batch_id" not in json.dumps(line)
-    assert {"offset", "event_id", "code", "failures"} <= line.keys()
+    assert {"id", "event_id", "code", "failures"} <= line.keys()
     bare = await lines.of(bare_record(b"card", b"4111 1111"), log_payload=False)
     assert "payload" not in bare
+
+
+async def test_the_line_gives_the_command_that_shows_the_letter(lines: Lines) -> None:
+    """Its id and its command are those of `hookline dlq`, ready for a shell."""
+    settings = ReconcilerSettings(config_path="/etc/my shop/hookline.toml")
+    watcher = Reconciler(domain="shop", metrics=Metrics(domain="shop"), redactor=Redactor(), settings=settings)
+    await watcher.handle(delivery(record_of(letter(), 7, partition=1)))
+    [line] = lines.errors()
+    assert line["id"] == "1/7"
+    assert line["show"] == "hookline dlq show 1/7 --config '/etc/my shop/hookline.toml'"
+
+
+@pytest.mark.parametrize("record", [record_of(letter()), bare_record(b"k", b"v")], ids=["ours", "foreign"])
+async def test_the_line_says_nothing_that_nobody_knows(lines: Lines, record: Record) -> None:
+    """Every field is in the table of fields, and none is empty."""
+    line = await lines.of(record)
+    assert line.keys() <= LOG_FIELDS.keys()
+    assert None not in line.values()
+
+
+async def test_the_line_says_where_each_hook_failed(lines: Lines) -> None:
+    """The location of a failure stands in its document, redacted once more: the letter may be foreign."""
+    found = replace(failure(), location="app/token=s3cr3t-CANARY-0451/ci.py:10 in handle")
+    line = await lines.of(record_of(replace(letter(), failures=(found,))))
+    text = json.dumps(line["failures"])
+    assert "app/token=" in text
+    assert "CANARY" not in text
 
 
 async def test_a_letter_is_done_only_when_its_page_was_accepted(lines: Lines) -> None:
@@ -153,7 +181,7 @@ def test_expected_retries_are_not_said_and_a_defect_is(lines: Lines, expected: E
     assert lines.errors() == []
     watcher.decide(each, ValueError("token=s3cr3t-CANARY-0451"))
     [line] = lines.errors()
-    assert (line["topic"], line["partition"], line["offset"]) == ("shop-hook_dlq", 0, 0)
+    assert (line["topic"], line["id"]) == ("shop-hook_dlq", "0/0")
     assert "CANARY" not in str(line["error"])
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import io
 import json
 import logging
 import math
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -15,6 +17,7 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import hookline
 from hookline.errs import Redactor
 from hookline.telemetry import LOG_FIELDS, LogFormat, configure_logging, get_logger, log_fields
 
@@ -27,6 +30,11 @@ CANARY = "s3cr3t-CANARY-0451"
 def fail(text: str) -> NoReturn:
     """Raise an error that says `text`."""
     raise ValueError(text)
+
+
+def throw(error: BaseException) -> NoReturn:
+    """Raise `error`."""
+    raise error
 
 
 class Log:
@@ -171,6 +179,84 @@ def test_a_long_traceback_loses_its_middle(log: Log) -> None:
     assert exception.endswith("the end")
 
 
+class HostileError(Exception):
+    """Has a cause that cannot be looked at."""
+
+    __cause__ = property(lambda _: 1 // 0)
+
+
+def deep() -> BaseException:
+    """Make an error with ten thousand others behind it."""
+    error: BaseException = OSError("first")
+    for _ in range(10_000):
+        outer = ValueError("outer")
+        outer.__context__ = error
+        error = outer
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [HostileError("said"), ExceptionGroup("said", [KeyError(n) for n in range(100_000)]), deep(), SystemExit("said")],
+    ids=lambda error: type(error).__name__,
+)
+def test_any_error_has_a_traceback(log: Log, error: BaseException) -> None:
+    """One that cannot be walked, or that is beyond counting, is told alone, and at once (case 29)."""
+    log.alone()
+    try:
+        throw(error)
+    except BaseException:  # noqa: BLE001  # whatever it is
+        get_logger("a").exception("failed", hook="ci")
+    line = log.line()
+    assert (line["event"], line["hook"]) == ("failed", "ci")
+    assert line["exception"].startswith("Traceback")
+    assert type(error).__name__ in line["exception"]
+    assert len(line["exception"]) < 20_000
+
+
+def test_a_traceback_shows_what_is_behind_an_error(log: Log) -> None:
+    """Cause and context are told before the error, without secrets (P15)."""
+    try:
+        try:
+            fail(f"postgres://u:{CANARY}@h/db")
+        except ValueError as cause:
+            raise LookupError("no batch") from cause
+    except LookupError:
+        get_logger("a").exception("failed")
+    exception = log.line()["exception"]
+    assert exception.index("ValueError") < exception.index("LookupError: no batch")
+    assert "in fail" in exception
+    assert CANARY not in exception
+
+
+def test_no_cut_shows_a_part_of_a_secret(log: Log) -> None:
+    """What is cut out of a traceback takes no half of a secret with it, at either end (P15)."""
+    for length in (*range(3_700, 4_100, 7), *range(12_200, 12_320, 7), *range(20_400, 20_500, 7)):
+        text = "x" * length + f" {CANARY} " + "y" * 60_000 + f" {CANARY} " + "z" * length
+        try:
+            fail(text)
+        except ValueError:
+            get_logger("a").exception("failed")
+        shown = log.line()["exception"]
+        assert "s3cr3t" not in shown
+        assert "-0451" not in shown
+
+
+def test_documents_are_short_on_a_console(log: Log) -> None:
+    """People read a failure in a few words and a document as JSON; the JSON format keeps both as they are."""
+    failures = [{"hook": "ci", "code": "timeout", "attempts": 3, "location": "app/ci.py:10 in handle", "causes": []}]
+    forms: tuple[LogFormat, ...] = ("console", "json")
+    for form in forms:
+        log.configure(format=form)
+        get_logger("a").error("dead letter", id="1/0", failures=failures, payload={"b": [1]}, hooks=["ci", "chat"])
+    console, line = log.text().splitlines()
+    assert "ci: timeout, tried 3 times, at app/ci.py:10 in handle" in console
+    assert '{"b":[1]}' in console
+    assert "ci, chat" in console
+    assert console.index("1/0") < console.index("timeout")
+    assert json.loads(line)["failures"] == failures
+
+
 def test_fields_of_the_task_are_added(log: Log) -> None:
     """Fields bound around a hook stand on its lines and on those of libraries, and on nobody else's."""
 
@@ -282,6 +368,24 @@ def test_the_table_of_fields_names_those_of_a_line(log: Log) -> None:
     except ValueError:
         get_logger("a").exception("x", stack_info=True)
     assert set(log.line()) <= set(LOG_FIELDS)
+
+
+def written_fields() -> set[str]:
+    """Find the fields that the package's own lines have, by name."""
+    package = Path(hookline.__file__).parent
+    calls = [
+        node
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and re.search(r"(^|\.)(_log\.\w+|say)$", ast.unparse(node.func))
+    ]
+    assert len(calls) > 20
+    return {word.arg for call in calls for word in call.keywords if word.arg}
+
+
+def test_the_table_of_fields_names_those_that_are_written() -> None:
+    """Whoever looks a field of a line up finds it in docs/metrics.md."""
+    assert written_fields() - {"exc_info", "stack_info"} <= LOG_FIELDS.keys()
 
 
 def test_without_configuration_the_host_application_decides(caplog: pytest.LogCaptureFixture) -> None:

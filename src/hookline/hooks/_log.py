@@ -1,0 +1,87 @@
+"""What the log is told of events and hooks; the way of an event that succeeds costs one look at the level."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from hookline.consume import Done, Duplicate
+from hookline.telemetry import get_logger
+
+from ._work import Work
+
+if TYPE_CHECKING:
+    from hookline.consume import Delivery, Outcome
+    from hookline.contract import Event, HookFailure
+    from hookline.errs import Verdict
+
+_log = get_logger(__name__)
+_trace_of: Final[Any] = BaseException.__dict__["__traceback__"].__get__  # past a class that overrides it
+_level = logging.getLogger(__name__)
+
+
+class EventLog:
+    """An `Observer` of a stage's engine: at DEBUG a line for each event that succeeded, was a duplicate or has no hook.
+
+    Failures are told by the stage itself.
+    """
+
+    def started(self, delivery: Delivery) -> None:
+        """Say nothing."""
+
+    def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
+        """Say what became of the event."""
+        del error
+        if _level.isEnabledFor(logging.DEBUG) and isinstance(delivery.progress, Work):
+            _say_ended(delivery.progress, outcome)
+
+
+def say_retry(event: Event, hook: str, *, attempt: int, verdict: Verdict, delay_seconds: float, error: str) -> None:
+    """Warn that a hook failed and runs again."""
+    _log.warning(
+        "hook failed, trying again",
+        hook=hook,
+        **_about(event),
+        attempt=attempt,
+        verdict=str(verdict),
+        delay_seconds=round(delay_seconds, 3),
+        error=error,
+    )
+
+
+def say_given_up(event: Event, failure: HookFailure, line: str, error: BaseException) -> None:
+    """Tell with the traceback that a hook failed for good, once for each event and hook."""
+    _log.error(
+        "hook failed for good",
+        hook=failure.hook,
+        **_about(event),
+        attempts=failure.attempts,
+        verdict=failure.verdict,
+        error=line,
+        location=failure.location,
+        exc_info=(type(error), error, _trace_of(error)),
+    )
+
+
+def say_overdue(event: Event, hook: str, timeout_seconds: float) -> None:
+    """Warn that a plain function is past its time limit."""
+    _log.warning(
+        "hook is past its time limit and, a plain function, cannot be stopped: its subject waits until it ends",
+        hook=hook,
+        **_about(event),
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def _say_ended(work: Work, outcome: Outcome) -> None:
+    about = {**_about(work.event), "version": work.event.version}
+    if isinstance(outcome, Duplicate):
+        _log.debug("duplicate, not run again", **about)
+    elif isinstance(outcome, Done) and work.runs:
+        _log.debug("event handled", **about, hooks=[run.name for run in work.runs])
+    elif isinstance(outcome, Done):
+        _log.debug("no hook wants this event", **about)
+
+
+def _about(event: Event) -> dict[str, object]:
+    return {"event_id": event.id, "type": event.type, "subject": event.subject}
