@@ -122,6 +122,8 @@ class GroupConsumer:
 
         In the new group protocol nothing else tells that: an empty assignment is not announced.
         """
+        if not self._consumer.memberid():
+            return False
         metadata: object = self._consumer.consumer_group_metadata()
         if not isinstance(metadata, bytes) or not metadata.startswith(_GROUP_METADATA):
             return False
