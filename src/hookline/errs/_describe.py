@@ -59,8 +59,8 @@ def describe(
 ) -> HookFailure:
     """Return the failure of one hook, fit for a header, a page and a log line.
 
-    `exception` and `message` are the leaf's: the end of the `__cause__` chain, and of a group its first member that is
-    no cancellation, with the others in the message. `causes` is the way from what the hook raised down to the leaf,
+    `exception` and `message` are the leaf's: the end of the `__cause__` chain that is no cancellation, and of a group its
+    first such member, with the others in the message. `causes` is the way from what the hook raised down to the leaf,
     outermost first, or every leaf of a group, as `module.Class: text`. Everything is redacted, then cleaned, then cut:
     4 KiB of message, eight causes of 256 bytes. Host and HTTP status are taken from the first error that has them,
     the location from where the leaf was raised. Never raises, whatever the error does; holds no reference to it.
@@ -124,14 +124,25 @@ def _trail(error: BaseException) -> _Trail:
         if count >= _MAX_CHAINS:
             trail.more = True
             break
-        seen = shown(found)
+        seen = _without_cancellation(shown(found))
         if seen and not is_group(found[-1]):
             trail.leaves.append(seen.pop())
         trail.above.extend(seen)
-    leaves = [leaf for leaf in trail.leaves if not issubclass(type(leaf), asyncio.CancelledError)]
+    leaves = [leaf for leaf in trail.leaves if not _is_cancellation(leaf)]
     # No leaf at all: a cause that leads back into its own group, or groups beyond counting.
     trail.leaves = leaves or trail.leaves or trail.above[-1:] or [error]
     return trail
+
+
+def _without_cancellation(seen: list[BaseException]) -> list[BaseException]:
+    """Return a chain without the cancellation at its end: a time limit cancels, and then says so itself."""
+    while len(seen) > 1 and _is_cancellation(seen[-1]):
+        seen.pop()
+    return seen
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    return issubclass(type(error), asyncio.CancelledError)
 
 
 def _message(trail: _Trail, redactor: Redactor) -> str:
@@ -150,7 +161,8 @@ def _short(error: BaseException, redactor: Redactor) -> str:
 
 
 def _place(error: BaseException, trail: _Trail, redactor: Redactor) -> str | None:
-    inside_out = [trail.leaves[0], *reversed(list(chain(error)))]
+    # Behind a leaf there can be the cancellation that a time limit used, which knows best where the hook was.
+    inside_out = (*reversed(list(chain(trail.leaves[0]))), *reversed(list(chain(error))))
     return raised_at(inside_out, redact=redactor.redact)
 
 

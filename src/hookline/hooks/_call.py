@@ -33,24 +33,27 @@ class Caller:
 
     async def call(self, hook: Hook, event: Event, timeout_seconds: float) -> None:
         """Run the hook. Raises what it raises, and TimeoutError when it outlives `timeout_seconds`."""
-        if inspect.iscoroutinefunction(hook.handle):
-            async with asyncio.timeout(timeout_seconds) as limit:
-                await hook.handle(event)
-            _require_in_time(limit)
-            return
-        await self._call_in_thread(hook, event, timeout_seconds)
+        limit = asyncio.timeout(timeout_seconds)
+        try:
+            await self._call(hook, event, limit, timeout_seconds)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            # The cause has the frames in which the hook was cut off.
+            raise _overdue(timeout_seconds) from error.__cause__ or error
+        if limit.expired():  # it swallowed the cancellation and returned in the middle of its work
+            raise _overdue(timeout_seconds)
 
-    async def _call_in_thread(self, hook: Hook, event: Event, timeout_seconds: float) -> None:
+    async def _call(self, hook: Hook, event: Event, limit: asyncio.Timeout, timeout_seconds: float) -> None:
+        if inspect.iscoroutinefunction(hook.handle):
+            async with limit:
+                await hook.handle(event)
+            return
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(self._threads, contextvars.copy_context().run, _invoke, hook, event)
         try:
-            async with asyncio.timeout(timeout_seconds) as limit:
-                result = await asyncio.shield(running)
-                if isinstance(result, Raised):
-                    raise result.error
-                if inspect.isawaitable(result.value):
-                    await result.value
-            _require_in_time(limit)
+            async with limit:
+                await _result_of(running)
         except TimeoutError:
             if not running.done():
                 say_overdue(event, hook.name, timeout_seconds)
@@ -59,10 +62,16 @@ class Caller:
             raise
 
 
-def _require_in_time(limit: asyncio.Timeout) -> None:
-    """Raise TimeoutError when the hook swallowed the cancellation and returned in the middle of its work."""
-    if limit.expired():
-        raise TimeoutError
+def _overdue(timeout_seconds: float) -> TimeoutError:
+    return TimeoutError(f"not done within {timeout_seconds:g} s")
+
+
+async def _result_of(running: asyncio.Future[Returned[object] | Raised]) -> None:
+    result = await asyncio.shield(running)
+    if isinstance(result, Raised):
+        raise result.error
+    if inspect.isawaitable(result.value):
+        await result.value
 
 
 def _invoke(hook: Hook, event: Event) -> Returned[object] | Raised:

@@ -66,7 +66,7 @@ def say_given_up(event: Event, failure: HookFailure, line: str, error: BaseExcep
 def say_overdue(event: Event, hook: str, timeout_seconds: float) -> None:
     """Warn that a plain function is past its time limit."""
     _log.warning(
-        "hook is past its time limit and, a plain function, cannot be stopped: its subject waits until it ends",
+        "hook overdue: it cannot be stopped, its subject waits",
         hook=hook,
         **_about(event),
         timeout_seconds=timeout_seconds,

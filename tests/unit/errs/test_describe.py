@@ -104,6 +104,21 @@ def test_a_group_is_told_by_its_real_leaves() -> None:
     assert failure.causes == ("KeyError: 'k'", "OSError: o")
 
 
+def test_a_time_limit_is_told_and_not_the_cancellation_it_used() -> None:
+    """`asyncio.timeout` raises its TimeoutError from a cancellation; where that struck is the location (case 17)."""
+
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    async def limited() -> None:
+        async with asyncio.timeout(0):
+            await hang()
+
+    failure = told(raised(lambda: asyncio.run(limited())))
+    assert (failure.exception, failure.code, failure.causes) == ("TimeoutError", "timeout", ())
+    assert (failure.location or "").endswith(" in hang")
+
+
 def test_a_group_of_one_is_told_as_its_leaf() -> None:
     """A TaskGroup around one failure adds nothing (case 17)."""
     failure = told(ExceptionGroup("unhandled errors in a TaskGroup (1 sub-exception)", [KeyError("k")]))
