@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tests.support.command_line import CommandLine, Running
 
 PAGE = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+HANDLED = "batch-778 failed: merge conflict"
 
 
 def _block(language: str, first: str = "") -> str:
@@ -23,54 +25,82 @@ def _block(language: str, first: str = "") -> str:
     return str(text)
 
 
-@pytest.fixture
-def running(command_line: CommandLine) -> Running:
-    """Give the stage of the README's files, running on its embedded broker, with the address taken from its log."""
-    for name, language in (("my_hooks.py", "python"), ("hookline.toml", "toml"), ("controller.py", "python")):
-        command_line.write(name, _block(language, f"# {name}"))
-    command_line.write("event.json", _block("json"))
-    # A test must not take the port that somebody's service has.
-    command_line.environment["HOOKLINE_HTTP__LISTEN"] = "127.0.0.1:0"
-    started = command_line.start("run", "--embedded")
-    found = re.search(r"bootstrap=(\S+)", started.wait_for("bootstrap="))
-    assert found
-    command_line.environment["HOOKLINE_KAFKA__COMMON"] = f'{{"bootstrap.servers": "{found[1]}"}}'
-    return started
-
-
-def test_the_first_hook_handles_the_first_event(command_line: CommandLine, running: Running) -> None:
-    """Write, wire, run, publish: the hook prints its line, a repeat prints no second one, and the run drains and ends 0."""
-    published = command_line.run("publish", "--file", "event.json")
-    assert published.out.startswith("published submitqueue/batch.failed/batch-778/4 to submitqueue-hook/")
-    running.wait_for("batch-778 failed: merge conflict")
-    assert command_line.run("publish", "--file", "event.json").code == 0
-    assert running.stop() == 0
-    assert running.output.count("batch-778 failed") == 1
-
-
-def test_a_hook_with_a_mistake_makes_a_dead_letter(command_line: CommandLine, running: Running) -> None:
-    """P14: the commands that the README shows list the event that the hook could not handle, show it and plan its return."""
-    command_line.write("event.json", _block("json").replace('"version": 4', '"version": 5').replace("error", "reason"))
-    assert command_line.run("publish", "--file", "event.json").code == 0
-    listed = eventually(lambda: command_line.run("dlq", "list", "--output", "json").json())
-    assert [(letter["type"], letter["hooks"], letter["class"]) for letter in listed] == [
-        ("batch.failed", ["comment"], "permanent")
-    ]
-    shown = command_line.run("dlq", "show", listed[0]["id"]).json()
-    assert shown["failures"][0]["exception"] == "KeyError"
-    assert command_line.run("dlq", "republish", "--all").code == 0
-    assert running.stop() == 0
-
-
-def test_the_controller_publishes(command_line: CommandLine, running: Running) -> None:
-    """P2: the README's publisher, run as a program, ends when its event is confirmed, and the hook handles the event."""
-    subprocess.run(
-        [sys.executable, "controller.py"],
+def _type(command_line: CommandLine, line: str) -> str:
+    """Type a line into a shell, in the folder and with the environment that the README has set up; it must end 0."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", line],
         cwd=command_line.folder,
         env=command_line.environment,
         check=True,
         timeout=60,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    running.wait_for("batch-778 failed: merge conflict")
+    return done.stdout
+
+
+@pytest.fixture
+def typing(command_line: CommandLine) -> CommandLine:
+    """Give a folder with the README's files, and a shell that finds its commands."""
+    for name, language in (("my_hooks.py", "python"), ("hookline.toml", "toml"), ("controller.py", "python")):
+        command_line.write(name, _block(language, f"# {name}"))
+    command_line.write("event.json", _block("json"))
+    environment = command_line.environment
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    # A test must not take the port that somebody's service has.
+    environment["HOOKLINE_HTTP__LISTEN"] = "127.0.0.1:0"
+    return command_line
+
+
+@pytest.fixture
+def running(typing: CommandLine) -> Running:
+    """Give the README's stage, running on its embedded broker, joined by the line that it says to paste."""
+    started = typing.start(*_block("sh", "hookline run").split()[1:])
+    started.wait_for("started")
+    [join] = re.findall(r"^to join: (.*)$", started.output, re.MULTILINE)
+    variable = "HOOKLINE_KAFKA__COMMON"
+    typing.environment[variable] = _type(typing, f'{join}\nprintf %s "${variable}"')
+    return started
+
+
+def test_the_first_hook_handles_the_first_event(typing: CommandLine, running: Running) -> None:
+    """Write, wire, run, publish: the hook prints its line, a repeat prints no second one, and the run drains and ends 0."""
+    publish = _block("sh", "hookline publish")
+    assert _type(typing, publish) == f"{_promised('published')}\n"
+    running.wait_for(HANDLED)
+    _type(typing, publish)
     assert running.stop() == 0
+    assert running.output.count(HANDLED) == 1
+
+
+def _promised(beginning: str) -> str:
+    """Find the one line of output between backticks that begins so."""
+    [text] = re.findall(rf"`({beginning} [^`]*)`", PAGE)
+    return str(text)
+
+
+def test_a_broken_hook_is_mended_and_its_event_handled(typing: CommandLine, running: Running) -> None:
+    """P14: typed line by line, the README breaks the hook, finds its dead letter, mends the hook and sees the event handled."""
+    for line in _block("sh", "touch broken").splitlines():
+        if line.startswith("hookline dlq list"):
+            eventually(lambda line=line: "1/0" in _type(typing, line), what="the dead letter is listed")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        else:
+            _type(typing, line)
+        assert (HANDLED in running.output) <= ("--execute" in line)
+    running.wait_for(HANDLED)
+    assert running.stop() == 0
+
+
+def test_the_controller_publishes(typing: CommandLine, running: Running) -> None:
+    """P2: the README's publisher, run as a program, prints where its event was confirmed, and the hook handles the event."""
+    printed = _type(typing, "python controller.py")
+    assert re.search(r"submitqueue-hook/\d+/\d+$", printed.rstrip())
+    running.wait_for("batch-779 failed: merge conflict")
+    assert running.stop() == 0
+
+
+def test_a_check_finds_nothing_wrong(typing: CommandLine) -> None:
+    """The README's settings and hook pass the check that it names."""
+    command = "hookline config check --embedded"
+    assert f"`{command}`" in PAGE
+    assert _type(typing, command).strip() == "ok"

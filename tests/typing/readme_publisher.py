@@ -1,3 +1,4 @@
+# ruff: noqa: T201 - the text of README.md, word for word
 # controller.py
 import asyncio
 from pathlib import Path
@@ -14,13 +15,14 @@ async def batch_failed(publisher: HookPublisher, batch_id: str, version: int, er
         version=version,
         payload={"batch_id": batch_id, "error": error},
     )
-    await publisher.publish(event)
+    place = await publisher.publish(event)
+    print(f"{event.id} confirmed at {place.topic}/{place.partition}/{place.offset}")
 
 
 async def main() -> None:
     settings = load_settings(Path("hookline.toml"))
     async with HookPublisher.from_settings(settings) as publisher:
-        await batch_failed(publisher, "batch-778", 4, "merge conflict")
+        await batch_failed(publisher, "batch-779", 2, "merge conflict")
 
 
 if __name__ == "__main__":
