@@ -76,8 +76,9 @@ def log() -> Iterator[Log]:
     handlers, level = list(root.handlers), root.level
     quiet = {
         name: logging.getLogger(name).level
-        for name in ("httpx", "httpx2", "httpcore", "httpcore2", "urllib3", "asyncio")
+        for name in ("httpx", "httpx2", "httpcore", "httpcore2", "urllib3", "asyncio", "uvicorn.error")
     }
+    logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)  # a server of another test may have set it
     log = Log()
     log.configure()
     yield log
