@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.support.stage import send
@@ -26,8 +27,7 @@ def test_a_kill_under_load_loses_nothing(start: Starter, real_kafka: RealKafka, 
         for subject in range(_SUBJECTS):
             send(real_kafka, stage, "slow.work", f"s{subject}", version)
     for share in (4, 2):
-        enough = _SUBJECTS * _VERSIONS // share
-        eventually(lambda enough=enough: len(journal.handled()) >= enough, 30, what="a part of them is handled")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        eventually(partial(_are_handled, journal, _SUBJECTS * _VERSIONS // share), 30, what="a part is handled")
         stage.kill()
         stage.restart()
     everything = {(f"s{subject}", version) for subject in range(_SUBJECTS) for version in range(1, _VERSIONS + 1)}
@@ -54,3 +54,7 @@ def test_a_kill_between_the_dead_letter_and_its_commit(start: Starter, real_kafk
     letters = real_kafka.read(stage.dead_letter_topic)
     assert [letter.key for letter in letters] in ([b"bad"], [b"bad", b"bad"])
     assert stage.stop() == 0
+
+
+def _are_handled(journal: Journal, count: int) -> bool:
+    return len(journal.handled()) >= count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.support.stage import send
@@ -10,7 +11,7 @@ from tests.support.waiting import eventually
 if TYPE_CHECKING:
     from tests.crash.conftest import Starter
     from tests.support.kafka import RealKafka
-    from tests.support.stage import Journal
+    from tests.support.stage import Journal, StageProcess
 
 
 def test_a_hook_that_cannot_be_entered_yet(start: Starter, real_kafka: RealKafka, journal: Journal) -> None:
@@ -56,10 +57,14 @@ def test_hooks_may_outlast_the_poll_interval(start: Starter, real_kafka: RealKaf
         send(real_kafka, stage, "thread.wait", f"{name} function", 1, partition=1)
     eventually(lambda: len(journal.entries("began")) == 4, 40, what="all run")
     for stage in stages.values():
-        eventually(lambda stage=stage: stage.metric("hookline_oldest_unsettled_seconds") > 9, 40, what="9 s are over")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        eventually(partial(_has_run_for, stage, 7), 40, what="the interval is over")
     journal.open_gate()
     for name, stage in stages.items():
-        eventually(lambda stage=stage: real_kafka.settled(stage.group, stage.hook_topic), what="all is committed")  # type: ignore[misc]  # the same
+        eventually(partial(real_kafka.settled, stage.group, stage.hook_topic), what="all is committed")
         assert (journal.began(f"{name} coroutine"), journal.began(f"{name} function")) == ([1], [1])
         assert not [line for line in stage.lines("partitions let go") if line["partitions"]]
         assert stage.stop() == 0
+
+
+def _has_run_for(stage: StageProcess, seconds: float) -> bool:
+    return stage.metric("hookline_oldest_unsettled_seconds") > seconds

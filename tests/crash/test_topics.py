@@ -36,7 +36,7 @@ def test_a_missing_dead_letter_topic_is_waited_for(start: Starter, real_kafka: R
     """P1, P5, cases: silent-no-progress, dlq-unconfirmed. Named, not ready, the letter held; written when it is made."""
     domain = new_domain()
     real_kafka.create_topic(f"{domain}-hook", 1)
-    stage = start(domain=domain)
+    stage = start(domain=domain, producer={"topic.metadata.propagation.max.ms": "2000"})
     stage.wait_until_not_ready(f"topic {stage.dead_letter_topic}:", _SAID_SECONDS)
     send(real_kafka, stage, "slow.fail", "bad", 1)
     stage.wait_until_not_ready("stage dead letters", _FOUND_SECONDS)

@@ -34,7 +34,18 @@ class OwnKafka(RealKafka):
         _format(self._java, folder)
 
     def start(self) -> None:
-        """Start it, also again after `kill`, and wait until it answers."""
+        """Start it and wait until it answers."""
+        # Longer than any frost, or its controller tells clients afterwards that the cluster has no broker.
+        self._start(session_ms=120_000)
+
+    def start_again(self) -> None:
+        """Start it after `kill` and wait until it answers. From then on a frost must be short: see `start`."""
+        # Its predecessor's session must end before it may register.
+        self._start(session_ms=2_000)
+
+    def _start(self, *, session_ms: int) -> None:
+        with (self._folder / "server.properties").open("a") as settings:
+            settings.write(f"broker.session.timeout.ms={session_ms}\nbroker.heartbeat.interval.ms=500\n")
         log = self._folder / "kafka.log"
         command = [*self._java, "kafka.Kafka", str(self._folder / "server.properties")]
         process = self._process = _guarded(self._folder / "guard", command, log)
@@ -52,10 +63,10 @@ class OwnKafka(RealKafka):
         """End it at once: connections are refused. Its data stays for the next `start`."""
         if self._process is None:
             return
-        self._signal(signal.SIGKILL)
-        self._process.wait()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(ProcessLookupError):
+            self._signal(signal.SIGKILL)
+        with self._process:  # closes its pipe, too
+            self._process.wait()
         self._process = None
 
     def _signal(self, number: signal.Signals) -> None:
