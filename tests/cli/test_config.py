@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,15 +84,26 @@ def test_the_hooks_of_file_and_code_are_listed(command_line: CommandLine) -> Non
 
 
 def test_shown_settings_say_where_they_come_from(command_line: CommandLine) -> None:
-    """A variable lies over the file, and each value names its place."""
+    """A variable lies over the file, each value names its place, and the whole is TOML of what JSON has."""
     pin(command_line)
-    shown = command_line.run("config", "show", environment={"HOOKLINE_RETRY__MAX_ATTEMPTS": "9"})
+    over = {"HOOKLINE_RETRY__MAX_ATTEMPTS": "9"}
+    shown = command_line.run("config", "show", environment=over)
     assert shown.code == 0
+    assert tomllib.loads(shown.out) == _set(
+        command_line.run("config", "show", "--output", "json", environment=over).json()
+    )
     lines = shown.out.splitlines()
-    assert "domain = submitqueue" in lines
-    assert "retry.max_attempts = 9" in lines
-    assert "# retry.max_attempts: from HOOKLINE_RETRY__MAX_ATTEMPTS" in lines
-    assert "# domain: from hookline.toml" in lines
+    assert 'domain = "submitqueue"  # hookline.toml' in lines
+    assert "max_attempts = 9  # HOOKLINE_RETRY__MAX_ATTEMPTS" in lines
+    assert "max_seconds = 60.0  # hookline.toml" in lines
+    assert 'level = "info"  # default' in lines
+
+
+def _set(value: object) -> object:
+    """Leave out what is null: it has no spelling in TOML."""
+    if isinstance(value, dict):
+        return {key: _set(member) for key, member in value.items() if member is not None}
+    return [_set(member) for member in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
@@ -124,7 +136,9 @@ url = "https://page.example.com/?key={HIDDEN}"
     assert done.code == 0
     assert HIDDEN not in done.out + done.err
     assert "127.0.0.1:9092" in done.out
-    if output == "json":
+    if output == "text":
+        assert tomllib.loads(done.out)["kafka"]["common"]["bootstrap.servers"] == "127.0.0.1:9092"
+    else:
         assert json.loads(done.out)["domain"] == "submitqueue"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 from typing import TYPE_CHECKING
 
 from hookline.contract import DeadLetterClass, format_time
@@ -54,12 +56,15 @@ def test_one_letter_is_shown_whole(command_line: CommandLine, domain: Domain) ->
     """P14: event, failures and the producer's own headers, under the id that the list shows."""
     id = domain.die("batch-778", "ci", "chat")
     assert [row["id"] for row in rows(command_line)] == [id]
-    shown = command_line.run("dlq", "show", id)
+    shown = command_line.run("dlq", "show", id, "--output", "json")
     assert shown.code == 0
     document = shown.json()
     assert document["event"]["subject"] == "batch-778"
     assert [failure["hook"] for failure in document["failures"]] == ["ci", "chat"]
     assert "ce_id" in {header["name"] for header in document["headers"]}
+    text = command_line.run("dlq", "show", id).out
+    said = ("ci refused", "chat refused", '"subject": "batch-778"', f"dlq republish --id {id}")
+    assert [each for each in said if each not in text] == []
 
 
 def test_an_unknown_letter_ends_1(command_line: CommandLine, domain: Domain) -> None:
@@ -75,9 +80,10 @@ def test_what_others_wrote_cannot_steer_a_terminal(command_line: CommandLine, do
     nasty = "\x1b[2J\x07\x9b2J\u202e"
     headers = {"ce_specversion": "1.0", "ce_id": "1", "ce_source": "s", "ce_type": "evil", "ce_subject": f"evil{nasty}"}
     id = domain.die_foreign(b"k", b'"\\ud800"', tuple((name, text.encode()) for name, text in headers.items()))
-    shown = command_line.run("dlq", "show", id)
+    shown = command_line.run("dlq", "show", id, "--output", "json")
     assert shown.json()["event"]["subject"] == f"evil{nasty}"
-    for text in (shown.out, command_line.run("dlq", "list").out):
+    texts = [command_line.run("dlq", *arguments).out for arguments in (("list",), ("show", id), ("republish", "--all"))]
+    for text in (shown.out, *texts):
         assert "evil" in text
         assert not set(nasty) & set(text) - set("[2J")
 
@@ -88,13 +94,15 @@ def republish(command_line: CommandLine, *arguments: str) -> Finished:
 
 
 def test_a_plan_is_shown_and_nothing_sent(command_line: CommandLine, domain: Domain) -> None:
-    """Without --execute nothing happens: the plan says how many go where, and why they had failed."""
-    domain.die("a", "ci")
-    domain.die("b", "chat")
+    """Without --execute nothing happens: the plan says what goes where, why it had failed, and how to go on."""
+    ids = [domain.die("a", "ci"), domain.die("b", "chat")]
     plan = republish(command_line, "--all").json()
     assert plan["planned"] == 2
     assert plan["topics"] == {domain.hook_topic: 2}
     assert {reason["hook"] for reason in plan["reasons"]} == {"ci", "chat"}
+    text = command_line.run("dlq", "republish", "--all").out
+    assert all(f"{id} batch.failed " in text for id in ids)
+    assert "hookline dlq republish --all --execute --reason" in text.splitlines()[-1]
     assert domain.republished() == []
 
 
@@ -119,7 +127,8 @@ def test_republishing_sends_each_letter_once_with_its_reason(command_line: Comma
 def test_ids_and_limits_choose_what_is_republished(command_line: CommandLine, domain: Domain) -> None:
     """--id sends just that letter; --limit the oldest so many, and the rest is told as left out."""
     ids = [domain.die(subject, "ci") for subject in ("a", "b", "c")]
-    assert republish(command_line, "--id", ids[1], *EXECUTE).json()["republished"] == 1
+    sent = command_line.run("dlq", "republish", "--id", ids[1], *EXECUTE)
+    assert f"confirmed {ids[1]} -> {domain.hook_topic}/" in sent.out
     assert [record.key for record in domain.republished()] == [b"b"]
     limited = republish(command_line, "--all", "--limit", "1", *EXECUTE)
     assert limited.json()["republished"] == 1
@@ -128,15 +137,26 @@ def test_ids_and_limits_choose_what_is_republished(command_line: CommandLine, do
 
 
 def test_a_person_is_asked(command_line: CommandLine, domain: Domain) -> None:
-    """Without --yes the plan is shown and a question put; no answer sends nothing and ends 1."""
+    """On a terminal without --yes the plan is shown and a question put; only a yes sends."""
     domain.die("a", "ci")
-    silent = command_line.run("dlq", "republish", "--all", "--execute", "--reason", "r")
-    assert silent.code == 1
-    assert f"1 to {domain.hook_topic}" in silent.out
+    refused = typed(command_line, "n\n", "dlq", "republish", "--all", "--execute", "--reason", "r")
+    assert refused.code == 1
+    assert f"1 to {domain.hook_topic}" in refused.out
     assert domain.republished() == []
-    agreed = command_line.run("dlq", "republish", "--all", "--execute", "--reason", "r", stdin="y\n")
+    agreed = typed(command_line, "y\n", "dlq", "republish", "--all", "--execute", "--reason", "r")
     assert agreed.code == 0
     assert len(domain.republished()) == 1
+
+
+def typed(command_line: CommandLine, answer: str, *arguments: str) -> Finished:
+    """Run a command whose standard input is a terminal on which the answer is typed."""
+    terminal, keyboard = pty.openpty()
+    try:
+        os.write(terminal, answer.encode())
+        return command_line.run(*arguments, stdin=keyboard)
+    finally:
+        os.close(terminal)
+        os.close(keyboard)
 
 
 def test_an_id_that_is_unknown_is_not_passed_over(command_line: CommandLine, domain: Domain) -> None:

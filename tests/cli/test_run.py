@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -65,12 +66,18 @@ def test_an_event_is_handled_counted_and_committed(command_line: CommandLine, do
 
 
 def test_others_join_the_embedded_broker_by_its_address(command_line: CommandLine) -> None:
-    """`run --embedded` needs no Kafka; the address in its log is all that `publish` and `dlq` need."""
+    """`run --embedded` needs no Kafka; the line that it prints is all that `publish` and `dlq` need, as a shell reads it."""
     command_line.write("hookline.toml", settings_text("tryout", "nowhere.invalid:9092", AUDIT))
     running = command_line.start("run", "--embedded")
     bootstrap = told(running, "embedded broker, for trying things out only")["bootstrap"]
     wait_until_ready(told(running, "started")["http"])
-    there = {"HOOKLINE_KAFKA__COMMON": json.dumps({"bootstrap.servers": bootstrap})}
+    [join] = [line for line in running.output.splitlines() if line.startswith("to join: ")]
+    name, _, value = shlex.split(join.removeprefix("to join: export "))[0].partition("=")
+    assert json.loads(value) == {"bootstrap.servers": bootstrap}
+    there = {name: value}
+    checked = command_line.run("topics", "check", environment=there)
+    assert checked.code == 1
+    assert "embedded" in checked.err
     published = command_line.run("publish", "--file", "-", stdin=EVENT, environment=there)
     assert published.code == 0, published.err
     eventually(lambda: "batch-778" in audited(command_line), 30, what="the event is audited")

@@ -26,6 +26,15 @@ def test_its_help_names_every_command(command_line: CommandLine) -> None:
     assert all(f"  {name} " in done.out for name in COMMANDS)
 
 
+@pytest.mark.parametrize("group", [(), ("topics",), ("dlq",), ("config",), ("hooks",)], ids=" ".join)
+def test_what_a_command_does_is_told_whole(command_line: CommandLine, group: tuple[str, ...]) -> None:
+    """In the list of commands no sentence is cut, on a terminal of 80 columns."""
+    done = command_line.run(*group, "--help", environment={"COLUMNS": "80"})
+    listed = done.out.partition("Commands:\n")[2].splitlines()
+    assert listed
+    assert [line for line in listed if not line.endswith(".") or line.endswith("...")] == []
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -35,6 +44,9 @@ def test_its_help_names_every_command(command_line: CommandLine) -> None:
         pytest.param(("dlq", "list", "--since", "yesterday"), id="time that is none"),
         pytest.param(("dlq", "republish"), id="nothing chosen"),
         pytest.param(("dlq", "republish", "--all", "--execute", "--reason", " "), id="a reason that says nothing"),
+        pytest.param(("dlq", "republish", "--all", "--execute", "--reason", "r"), id="nobody to ask"),
+        pytest.param(("dlq", "list", "--class", "perm"), id="value that is none"),
+        pytest.param(("dlq", "list", "--limit", "0"), id="number that is none"),
         pytest.param(("run", "--stay", "8190"), id="address that is none"),
     ],
 )

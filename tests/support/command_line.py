@@ -80,14 +80,19 @@ class CommandLine:
         return path
 
     def run(
-        self, *arguments: str | Path, stdin: str = "", seconds: float = 60, environment: Mapping[str, str] | None = None
+        self,
+        *arguments: str | Path,
+        stdin: str | int = "",
+        seconds: float = 60,
+        environment: Mapping[str, str] | None = None,
     ) -> Finished:
-        """Run a command to its end; subprocess.TimeoutExpired after so many seconds."""
+        """Run a command to its end; subprocess.TimeoutExpired after so many seconds. `stdin` is text or a descriptor."""
+        source = {"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}
         done = subprocess.run(
             [_HOOKLINE, *arguments],
             cwd=self.folder,
             env=self.environment | dict(environment or {}),
-            input=stdin,
+            **source,
             capture_output=True,
             text=True,
             timeout=seconds,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -22,7 +24,7 @@ _EXPECTED = (SettingsError, KafkaClientError, PublishError, ContractError, Liste
 
 app = typer.Typer(
     name="hookline",
-    help="Durable hook events on Kafka: run a domain's stage, publish, look after dead letters.",
+    help="Durable hook events on Kafka: run a domain's stage, publish, tend dead letters.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -54,9 +56,16 @@ def _options(
 
 
 def run_app() -> None:
-    """Run the command that was typed, and turn the errors that are to be expected into one line and exit code 1."""
+    """Run the command that was typed, and turn the errors that are to be expected into a line and exit code 1."""
+    signal.signal(signal.SIGINT, _end_at_once)
     try:
         app()
     except _EXPECTED as error:
-        typer.echo(f"hookline: {error}", err=True)
+        typer.echo("\n".join(f"hookline: {line}" for line in str(error).splitlines()), err=True)
         sys.exit(1)
+
+
+def _end_at_once(*_: object) -> None:
+    """End by Ctrl-C without waiting for the threads in which a client of Kafka waits; `run` has its own way."""
+    os.write(2, b"hookline: interrupted\n")
+    os._exit(128 + signal.SIGINT)

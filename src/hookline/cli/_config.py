@@ -9,22 +9,20 @@ import typer
 from hookline.service import check_settings
 
 from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
+from ._toml import toml_lines
 
 app = typer.Typer(help="Show and check the settings.", no_args_is_help=True)
 
 
 @app.command("show")
 def show(config: ConfigOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Show every setting that is in force, secrets masked, and where each came from."""
+    """Show what is set, and where; secrets are masked."""
     settings = settings_of(config)
     shown = settings.redacted()
     if output is Output.JSON:
         print_json(shown)
         return
-    for key, value in _flat(shown):
-        typer.echo(f"{key} = {value}")
-    for key, place in settings.origins().items():
-        typer.echo(f"# {key}: from {place}")
+    typer.echo("\n".join(toml_lines(shown, settings.origin)))
 
 
 @app.command("check")
@@ -33,7 +31,10 @@ def check(
     embedded: Annotated[bool, typer.Option("--embedded", help="Check what `run --embedded` would use.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Check the settings, import the hooks, and say what is wrong; ends 1 when something is."""
+    """Say what is wrong with settings and hooks.
+
+    Imports the hooks; ends 1 when something is wrong.
+    """
     settings = settings_of(config)
     problems = check_settings(settings.for_embedded("127.0.0.1:9092") if embedded else settings)
     if output is Output.JSON:
@@ -41,9 +42,3 @@ def check(
     else:
         typer.echo("\n".join(str(each) for each in problems) or "ok")
     raise typer.Exit(1 if problems else 0)
-
-
-def _flat(table: object, prefix: str = "") -> list[tuple[str, object]]:
-    if not isinstance(table, dict) or not table:
-        return [(prefix, table)]
-    return [row for key, value in table.items() for row in _flat(value, f"{prefix}.{key}" if prefix else str(key))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -29,7 +30,11 @@ _STYLES = {
 
 
 def demo(output: OutputOption = Output.TEXT) -> None:
-    """Play the merge-queue story on a broker inside this process: published, retried, dead-lettered, paged, republished."""
+    """Play a story on a broker inside this process.
+
+    Events of a merge queue are published, retried, dead-lettered, paged and republished, and all of them are counted.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # so that the folder goes away also at Ctrl-C
     configure_logging(level="critical", stream=sys.stderr)
     timeline = Timeline(silent=output is Output.JSON)
     with tempfile.TemporaryDirectory(prefix="hookline-demo-") as folder:

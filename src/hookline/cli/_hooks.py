@@ -19,7 +19,10 @@ app = typer.Typer(help="Look at the hooks that are wired.", no_args_is_help=True
 
 @app.command("list")
 def list_hooks(config: ConfigOption = None, output: OutputOption = Output.TEXT) -> None:
-    """List the hooks by name and class. A resolver from code lists its hooks in an attribute `hooks`."""
+    """List the hooks by name and class.
+
+    A resolver from code lists its hooks in an attribute `hooks`.
+    """
     settings = settings_of(config)
     types = {table.name: table.types for table in settings.hooks}
     rows = [(hook.name, type(hook), types.get(hook.name)) for hook in hooks_of(build_hooks(settings))]

@@ -7,7 +7,7 @@ import logging
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 import typer
 
@@ -15,11 +15,13 @@ from hookline.service import load_settings, redactor_of
 from hookline.telemetry import configure_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hookline.contract import JsonValue
     from hookline.errs import Redactor
     from hookline.service import Settings
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 _CLIENT_LOGGER = "hookline.kafka.client"
 DEFAULT_CONFIG = Path("hookline.toml")
@@ -32,11 +34,45 @@ class Output(StrEnum):
     JSON = "json"
 
 
+def choice(kind: type[Choice]) -> Callable[[str], Choice]:
+    """Make the parser of an option that takes the values of an enumeration."""
+
+    def parse(text: str) -> Choice:
+        try:
+            return kind(text)
+        except ValueError:
+            raise typer.BadParameter(f'"{text}" is none of {", ".join(kind)}') from None
+
+    return parse
+
+
+def number(text: str) -> int:
+    """Read the value of an option that takes a number of things, 1 or more."""
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise typer.BadParameter(f'"{text}" is not a whole number of 1 or more')
+    return count
+
+
 ConfigOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--config", "-c", envvar="HOOKLINE_CONFIG", help="Settings file; hookline.toml here if it exists."),
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        envvar="HOOKLINE_CONFIG",
+        help="Settings file; hookline.toml here if it exists.",
+    ),
 ]
-OutputOption: TypeAlias = Annotated[Output, typer.Option("--output", "-o", help="For people, or one JSON document.")]
+OutputOption: TypeAlias = Annotated[
+    Output,
+    typer.Option(
+        "--output", "-o", metavar="text|json", parser=choice(Output), help="For people, or one JSON document."
+    ),
+]
 
 
 def settings_of(config: Path | None) -> Settings:
@@ -49,15 +85,15 @@ def settings_of(config: Path | None) -> Settings:
 def log_to_standard_error(redactor: Redactor) -> None:
     """Keep standard output for what a command prints; `hookline run` sets its own log up once it has its settings.
 
-    The Kafka client's own lines are left out: what they mean ends the command with one sentence.
+    The Kafka client's own lines are left out.
     """
     configure_logging(format="console", level="warning", stream=sys.stderr, redact=redactor.redact)
-    logging.getLogger(_CLIENT_LOGGER).setLevel(logging.CRITICAL)
+    log_client_lines(wanted=False)
 
 
-def log_everything() -> None:
-    """Let the Kafka client's own lines through again."""
-    logging.getLogger(_CLIENT_LOGGER).setLevel(logging.NOTSET)
+def log_client_lines(*, wanted: bool) -> None:
+    """Let the Kafka client's own lines through, or not: what they mean is also said in words of our own."""
+    logging.getLogger(_CLIENT_LOGGER).setLevel(logging.NOTSET if wanted else logging.CRITICAL)
 
 
 def config_path(config: Path | None) -> Path | None:
@@ -69,5 +105,15 @@ def config_path(config: Path | None) -> Path | None:
 
 def print_json(document: Mapping[str, JsonValue] | Sequence[JsonValue]) -> None:
     """Print one document on standard output; what cannot be printed is escaped, for its texts may be foreign."""
+    typer.echo(json_text(document))
+
+
+def json_text(document: Mapping[str, JsonValue] | Sequence[JsonValue]) -> str:
+    """Write a document down; what cannot be printed is escaped as JSON does it."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
+def printable(text: str) -> str:
+    """Escape what would paint the terminal, turn text around or end the line: an event may say anything."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -24,16 +24,24 @@ if TYPE_CHECKING:
     from hookline.service import Settings
 
 _ANSWER_SECONDS = 8.0
+_MINTED_FROM = 'give "version" as 1 or more, or an "id" of your own'
 
 
 def publish(
-    file: Annotated[Path, typer.Option("--file", "-f", help="JSON of one event or a list of them; - reads stdin.")],
+    file: Annotated[
+        Path, typer.Option("--file", "-f", metavar="FILE", help="JSON of one event or a list; - reads stdin.")
+    ],
     config: ConfigOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Publish events one after another, each confirmed by the broker; the first that is not ends it."""
+    """Publish events from a file, each confirmed by the broker.
+
+    One after another; the first that is not confirmed ends it.
+    """
     settings = settings_of(config)
     events = _read(file)
+    if not events:
+        typer.echo(f"hookline: {file}: the list has no events, so there is nothing to publish", err=True)
     rows: list[JsonValue] = []
 
     def confirmed(event: Event, place: Acknowledgement) -> None:
@@ -42,7 +50,8 @@ def publish(
             typer.echo(f"published {event.id} to {place.topic}/{place.partition}/{place.offset}")
 
     try:
-        asyncio.run(_publish(settings, events, confirmed))
+        if events:
+            asyncio.run(_publish(settings, events, confirmed))
     finally:
         if output is Output.JSON:
             print_json({"published": rows})
@@ -62,12 +71,16 @@ def _read(file: Path) -> list[Event]:
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         document = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(
-            [Problem(f"cannot read events: {error}", str(file), "give JSON of one event or a list")]
-        ) from error
+    except OSError as error:
+        raise _unreadable(file, f"cannot be read: {error.strerror}", "check the path given with --file") from error
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(file, f"is not JSON: {error}", "give JSON of one event or a list") from error
     documents = document if isinstance(document, list) else [document]
     return [_event(each, f"event {number}", file) for number, each in enumerate(documents, 1)]
+
+
+def _unreadable(file: Path, what: str, fix: str) -> SettingsError:
+    return SettingsError([Problem(what, str(file), fix)])
 
 
 def _event(document: Any, name: str, file: Path) -> Event:
@@ -76,7 +89,8 @@ def _event(document: Any, name: str, file: Path) -> Event:
         event = event_from_json(document)
         validate_for_publishing(event)
     except InvalidEventError as error:
-        raise SettingsError([Problem(f"{name}: {error}", str(file))]) from error
+        fix = _MINTED_FROM if error.field == "id" and "id" not in document else ""
+        raise SettingsError([Problem(f"{name}: {error}", str(file), fix)]) from error
     return event
 
 

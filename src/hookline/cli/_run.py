@@ -30,7 +30,7 @@ from hookline.service import (
 )
 from hookline.telemetry import configure_logging, get_logger
 
-from ._options import ConfigOption, config_path, log_everything, settings_of
+from ._options import ConfigOption, config_path, log_client_lines, settings_of
 
 if TYPE_CHECKING:
     from hookline.hooks import Resolver
@@ -62,7 +62,10 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run a domain's hook stage and dead-letter reconciler until SIGTERM."""
+    """Run a domain's hooks and its reconciler of dead letters.
+
+    At SIGTERM or Ctrl-C what runs is finished; a second one ends at once.
+    """
     with ExitStack() as stack:
         broker = stack.enter_context(EmbeddedBroker()) if embedded else None
         code = asyncio.run(_run(config, broker, _address(stay)))
@@ -79,7 +82,7 @@ async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenA
     if wiring is None:
         return 0
     configure_service_logging(wiring.settings)
-    log_everything()
+    log_client_lines(wanted=wiring.settings.log.level == "debug")
     if broker is not None:
         _make_topics(wiring.settings, broker)
     service = Service(wiring.settings, wiring.resolver, config_path=str(config_path(config) or "hookline.toml"))
@@ -113,7 +116,8 @@ async def _wire(
 def _make_topics(settings: Settings, broker: EmbeddedBroker) -> None:
     broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
     join = f"""export HOOKLINE_KAFKA__COMMON='{{"bootstrap.servers": "{broker.bootstrap}"}}'"""
-    _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap, join=join)
+    _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap)
+    typer.echo(f"to join: {join}", err=True)
 
 
 async def _serve(service: Service, stopping: asyncio.Event) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -14,6 +16,8 @@ from hookline.service import wanted_topics
 from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hookline.contract import JsonValue
     from hookline.kafka import TopicChange, WantedTopic
     from hookline.service import Settings
@@ -23,23 +27,19 @@ _ANSWER_SECONDS = 8.0
 app = typer.Typer(help="Make and check the topics of a domain.", no_args_is_help=True)
 
 FileOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--file", "-f", help="What the topics should be; a sensible default without it.")
+    Path | None,
+    typer.Option("--file", "-f", metavar="FILE", help="What the topics should be; a sensible default without it."),
 ]
 
 
 @app.command("apply")
 def apply(config: ConfigOption = None, file: FileOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Create the topics that are missing and, with --file, set what differs in those that exist.
+    """Create the topics that are missing.
 
-    Never changes the partition count of a topic that exists.
+    With --file also set what differs in those that exist. Never changes the partition count of a topic that exists.
     """
     settings = settings_of(config)
-    with TopicAdmin(settings.client_config(), _ANSWER_SECONDS) as admin:
-        changes = admin.plan(wanted_topics(settings, file))
-        if file is None:  # the defaults are for new topics: somebody chose what stands in the others
-            changes = [change if change.creates else replace(change, settings={}) for change in changes]
-        for change in changes:
-            admin.apply(change)
+    changes = _interruptible(partial(_apply, settings, wanted_topics(settings, file), alter=file is not None))
     if output is Output.JSON:
         print_json([_document(change) for change in changes])
         return
@@ -49,9 +49,12 @@ def apply(config: ConfigOption = None, file: FileOption = None, output: OutputOp
 
 @app.command("check")
 def check(config: ConfigOption = None, file: FileOption = None, output: OutputOption = Output.TEXT) -> None:
-    """Compare the topics with what they should be, and print what to ask for; ends 1 when something is missing or differs."""
+    """Compare the topics with what they should be.
+
+    Prints what to ask for; ends 1 when something is missing or differs.
+    """
     settings = settings_of(config)
-    changes = _compared(settings, wanted_topics(settings, file))
+    changes = _interruptible(partial(_compared, settings, wanted_topics(settings, file)))
     bad = [change for change in changes if change.creates or change.alters]
     if output is Output.JSON:
         print_json([_document(change) for change in changes])
@@ -59,6 +62,22 @@ def check(config: ConfigOption = None, file: FileOption = None, output: OutputOp
         for change in changes:
             typer.echo("\n".join(_asked(change)))
     raise typer.Exit(1 if bad else 0)
+
+
+def _interruptible(work: Callable[[], list[TopicChange]]) -> list[TopicChange]:
+    """Work on another thread: on the main one Ctrl-C would wait until the client's call returns."""
+    with ThreadPoolExecutor(1, "hookline-topics") as pool:
+        return pool.submit(work).result()
+
+
+def _apply(settings: Settings, wanted: list[WantedTopic], *, alter: bool) -> list[TopicChange]:
+    with TopicAdmin(settings.client_config(), _ANSWER_SECONDS) as admin:
+        changes = admin.plan(wanted)
+        if not alter:  # the defaults are for new topics: somebody chose what stands in the others
+            changes = [change if change.creates else replace(change, settings={}) for change in changes]
+        for change in changes:
+            admin.apply(change)
+    return changes
 
 
 def _compared(settings: Settings, wanted: list[WantedTopic]) -> list[TopicChange]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hookline.cli import _dlq
+from hookline.cli._dlq_text import list_lines
 from hookline.deadletters import Row
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202e[bold]\r\n\ud800"
-
-
-@pytest.fixture(autouse=True)
-def _wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "500")
 
 
 def row(text: str) -> Row:
@@ -33,28 +30,36 @@ def row(text: str) -> Row:
     )
 
 
-def test_a_list_shows_controls_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("width", [None, 500])
+def test_a_list_shows_controls_escaped(width: int | None) -> None:
     """Escapes, C1 controls, bidirectional marks, line ends, surrogates and markup of an event come out as text."""
-    _dlq._print_rows([row(HOSTILE)])
-    shown = capsys.readouterr().out
-    assert len(shown.splitlines()) == 2
-    assert r"\x1b]0;owned\x07\x9b31m\u202e[bold]\r\n\ud800" in shown
+    lines = list_lines([row(HOSTILE)], width)
+    assert len(lines) == 2
+    assert r"\x1b]0;owned\x07\x9b31m\u202e[bold]\r\n\ud800" in lines[1]
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_nothing_in_a_list_is_obeyed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, terminal: bool
-) -> None:
+@pytest.mark.parametrize("width", [None, 20, 500])
+def test_nothing_in_a_list_is_obeyed(width: int | None) -> None:
     """In a pipe and on a terminal alike, what an event says is printable to the last character."""
-    if terminal:
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        monkeypatch.setenv("TERM", "dumb")
-    _dlq._print_rows([row(HOSTILE)])
-    lines = capsys.readouterr().out.splitlines()
+    lines = list_lines([row(HOSTILE)], width)
     assert all(char.isprintable() or char == "\t" for line in lines for char in line)
 
 
-def test_a_list_shows_other_scripts_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_shows_other_scripts_as_they_are() -> None:
     """Only what cannot be printed is escaped."""
-    _dlq._print_rows([row("żółw 亀")])
-    assert "żółw 亀" in capsys.readouterr().out
+    assert "żółw 亀" in list_lines([row("żółw 亀")], None)[1]
+
+
+def test_only_the_error_is_cut_to_the_width_of_a_terminal() -> None:
+    """However narrow it is, ids and times can be copied whole, and the error still says something."""
+    letter = replace(row("x"), failed_at_ms=1_796_032_800_000, message="y" * 500)
+    for width in (40, 100, 200):
+        _, line = list_lines([letter], width)
+        assert "2026-11-30T10:00:00.000Z" in line
+        assert 30 < line.count("y") < 150
+
+
+def test_a_pipe_gets_every_error_whole() -> None:
+    """Tab-separated, the error last: for cut and awk."""
+    _, line = list_lines([replace(row("x"), message="y" * 500)], None)
+    assert line.split("\t")[-1] == "y" * 500
