@@ -53,25 +53,27 @@ class OwnKafka(RealKafka):
 
     def freeze(self) -> None:
         """Let it hang: connections stay, nothing is answered."""
-        self._signal(signal.SIGSTOP)
+        os.kill(self._broker_pid(), signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on."""
-        self._signal(signal.SIGCONT)
+        os.kill(self._broker_pid(), signal.SIGCONT)
 
     def kill(self) -> None:
         """End it at once: connections are refused. Its data stays for the next `start`."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):
-            self._signal(signal.SIGKILL)
+            os.killpg(self._process.pid, signal.SIGKILL)  # the guard and the broker are a group of their own
         with self._process:  # closes its pipe, too
             self._process.wait()
         self._process = None
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _broker_pid(self) -> int:
+        """Find the broker beneath its guard, which is never frozen: it ends the broker when the tests are killed."""
         assert self._process is not None
-        os.killpg(self._process.pid, number)  # the guard and the broker are a group of their own
+        guard = self._process.pid
+        return int(Path(f"/proc/{guard}/task/{guard}/children").read_text().split()[0])
 
 
 @contextlib.contextmanager
