@@ -56,11 +56,11 @@ class Partition:
     Its identity is the epoch: a partition that is revoked and assigned again is another object, and what ends late in
     the old one changes nothing, since nobody commits from a closed one.
 
-    The consumer thread writes `taken_*`, `paused` and `lag_records`; the event loop writes all else. Each side only reads the other's.
+    The consumer thread writes `*taken*`, `paused` and `lag_records`; the event loop writes all else. Each side only reads the other's.
     """
 
     __slots__ = (
-        "closed", "closing", "committed", "completed", "held", "lag_records", "lanes", "number", "paused",
+        "closed", "closing", "committed", "completed", "held", "lag_records", "lanes", "last_taken", "number", "paused",
         "released_bytes", "released_records", "taken_bytes", "taken_records", "tracker",
     )  # fmt: skip
 
@@ -71,6 +71,7 @@ class Partition:
         self.lanes: dict[LaneKey, Lane] = {}
         self.committed: int | None = None
         self.taken_records = self.taken_bytes = 0
+        self.last_taken = -1
         self.released_records = self.released_bytes = 0
         self.lag_records: int | None = None
         """Records on the topic from the position on, as the client last heard; None before it heard."""
@@ -100,6 +101,7 @@ class Partition:
 
     def take(self, record: Record) -> None:
         """Count a record in, on the consumer thread."""
+        self.last_taken = record.offset
         self.taken_records += 1
         self.taken_bytes += record.size_bytes
 

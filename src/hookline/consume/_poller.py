@@ -45,6 +45,10 @@ class Crew(Protocol):
         """Drop partitions that are somebody else's already; the group is to be joined again."""
         ...
 
+    def forget(self, partitions: Sequence[Partition]) -> None:
+        """Drop an epoch of partitions that are kept."""
+        ...
+
     def joined(self, partitions: Sequence[Partition]) -> None:
         """Take partitions over."""
         ...
@@ -107,10 +111,7 @@ class Poller:
         """Open a new epoch for each partition."""
         self._joined = True
         self._meter.rebalanced("assigned", partitions)
-        window = self._settings.dedupe_window
-        fresh = [Partition(number, CompletedWindow(window)) for number in partitions]
-        self._partitions.update({partition.number: partition for partition in fresh})
-        self._call(self._crew.joined, fresh)
+        self._call(self._crew.joined, [self._open_epoch(number) for number in partitions])
 
     def revoked(self, partitions: Sequence[int]) -> None:
         """Drain what runs, commit it and let the partitions go; lanes of the kept ones run on meanwhile."""
@@ -141,10 +142,26 @@ class Poller:
         batch = []
         for record in records:
             partition = self._partitions.get(record.partition)
-            if partition is not None:
-                partition.take(record)
-                batch.append((partition, record))
+            if partition is None:
+                continue
+            if record.offset <= partition.last_taken:
+                partition = self._begin_anew(partition, record)
+            partition.take(record)
+            batch.append((partition, record))
         self._call(self._crew.receive, batch)
+
+    def _open_epoch(self, number: int) -> Partition:
+        partition = self._partitions[number] = Partition(number, CompletedWindow(self._settings.dedupe_window))
+        return partition
+
+    def _begin_anew(self, partition: Partition, record: Record) -> Partition:
+        """Open a new epoch where offsets go back: the topic was made anew, or its log was cut. Nothing may be skipped."""
+        _log.error("offsets went back, beginning anew", record=str(record), last=partition.last_taken)
+        partition.closing = partition.closed = True
+        fresh = self._open_epoch(partition.number)
+        self._call(self._crew.forget, [partition])
+        self._call(self._crew.joined, [fresh])
+        return fresh
 
     def _balance(self, consumer: GroupConsumer) -> None:
         """Tell the client which partitions rest, of those for which that has changed."""
