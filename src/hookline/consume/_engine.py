@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ._settings import EngineSettings
 
 _CANCEL_SECONDS = 1.0
-_CLOSE_SECONDS = 10.0
+_CLOSE_SECONDS = 4.0
 _TURN = 32
 _TOLD_RECORDS = 20
 _HOLD_POLICY = RetryPolicy(initial_seconds=0.5, max_seconds=15.0)

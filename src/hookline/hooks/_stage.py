@@ -65,7 +65,7 @@ class Stage:
     """
 
     def __init__(
-        self, resolver: Resolver, policy: StagePolicy, metrics: Metrics, *, leave_seconds: float = 5.0
+        self, resolver: Resolver, policy: StagePolicy, metrics: Metrics, *, leave_seconds: float = 3.0
     ) -> None:
         self._resolver = resolver
         self._policy = policy

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hookline.hooks import Resolver
     from hookline.service._settings import Settings
 
-_FLUSH_SECONDS = 5.0
+_FLUSH_SECONDS = 2.0
 _GENERATION_0 = 50_000
 
 _log = get_logger(__name__)
