@@ -80,7 +80,9 @@ async def test_reading_commits_nothing(broker: TestBroker) -> None:
     topic = broker.topic()
     await _write(broker, topic, 5)
     reader = TopicReader(_config(broker.bootstrap))
-    assert list(reader.read(topic)) == list(reader.read(topic))
+    first, again = set(reader.read(topic)), set(reader.read(topic))
+    assert len(first) == 5
+    assert first == again
 
 
 async def test_reading_starts_where_it_is_told(broker: TestBroker) -> None:

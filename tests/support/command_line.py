@@ -71,6 +71,8 @@ class CommandLine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment: dict[str, str] = {k: v for k, v in os.environ.items() if not k.startswith("HOOKLINE_")}
+        # A process that may not keep its bytecode compiles all of hookline at every start.
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self._running: list[Running] = []
 
     def write(self, name: str, text: str) -> Path:

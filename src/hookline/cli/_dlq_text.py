@@ -54,7 +54,9 @@ def detail_lines(detail: Detail) -> Iterator[str]:
     row, stored = detail.row, detail.stored
     letter = stored.letter
     yield f"dead letter {row.id} in {printable(stored.record.topic)}"
-    yield f"failed at   {time_text(row.failed_at_ms)}, for the first time {time_text(letter.first_failed_at_ms or None)}"
+    first = letter.first_failed_at_ms
+    before = f", for the first time {time_text(first)}" if first and first != row.failed_at_ms else ""
+    yield f"failed at   {time_text(row.failed_at_ms)}{before}"
     yield f"class       {row.letter_class}, code {printable(row.code)}, attempts {letter.delivery_count}"
     yield f"origin      {printable(row.origin or 'unknown')}, redrives {row.redrives}"
     yield f"republished {'yes' if row.republished else 'no'}"
