@@ -8,7 +8,7 @@ import pytest
 
 from hookline.cli._toml import toml_lines
 
-TABLES = {
+TABLES: dict[str, object] = {
     "domain": "d",
     "empty": [],
     "list": ["a", 1, True, {"x y": [0.5]}],
