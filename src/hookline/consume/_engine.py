@@ -318,6 +318,6 @@ class Engine:
             await asyncio.wait(lanes, timeout=_CANCEL_SECONDS)
 
     def _lane_ended(self, task: asyncio.Task[None]) -> None:
-        """Break the engine when a lane broke: handlers cannot do that, only a fault of the engine itself."""
+        """Break the engine when a lane broke: by a fault of its own, or of a handler's `decide` or an observer, which must not raise."""
         if not task.cancelled() and (error := task.exception()) and not self._failed.done():
             self._failed.set_exception(error)

@@ -56,7 +56,8 @@ class Partition:
     Its identity is the epoch: a partition that is revoked and assigned again is another object, and what ends late in
     the old one changes nothing, since nobody commits from a closed one.
 
-    The consumer thread writes `*taken*`, `paused` and `lag_records`; the event loop writes all else. Each side only reads the other's.
+    The consumer thread writes `*taken*`, `paused` and `lag_records`, the event loop all else, and each side only reads
+    the other's; but both set `closing` and `closed`, only ever to True.
     """
 
     __slots__ = (

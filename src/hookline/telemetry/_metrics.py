@@ -70,13 +70,13 @@ class Metrics:
     dead_lettered_total = CounterSpec(_LETTER_CLASS, help="Records confirmed in the dead-letter topic.")
     dead_letter_write_failures_total = CounterSpec(help="Dead letters the broker did not take; each is tried again.")
     dead_letter_held = GaugeSpec(help="Records that hold their partition until their dead letter is written.")
-    reconciled_total = CounterSpec(help="Dead letters logged and paged by the reconciler. An increase pages.")
+    reconciled_total = CounterSpec(help="Dead letters that the reconciler has taken in and logged. An increase pages.")
     reconciled_by_type_total = CounterSpec(_SOURCE, _TYPE, help="The same, by the event's source and type.")
     pages_total = CounterSpec(_PAGER, _RESULT, help="Pages sent.")
     republished_total = CounterSpec(
         help="Dead letters that the stage has read again after they were put back on their topic."
     )
-    lag_records = GaugeSpec(_PARTITION, help="Records in the topic behind the committed offset.")
+    lag_records = GaugeSpec(_PARTITION, help="Records in the topic that are not settled, as far as the client knows.")
     oldest_unsettled_seconds = GaugeSpec(help="Age of the oldest record that is read and not settled.")
     in_flight = GaugeSpec(help="Records being handled.")
     waiting_retry = GaugeSpec(help="Records waiting for their next attempt.")
