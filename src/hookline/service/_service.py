@@ -26,7 +26,6 @@ from hookline.kafka import AcknowledgedProducer, GroupConsumer, kafka_classifier
 from hookline.service._dead_letters import redactor_of
 from hookline.service._gauges import keep_gauges
 from hookline.service._health import Check, HealthServer
-from hookline.service._listen import ListenAddress
 from hookline.service._pagers import build_pagers
 from hookline.service._watch import TopicWatch
 from hookline.telemetry import Metrics, get_logger
@@ -63,23 +62,24 @@ class Service:
         self._client = settings.client_config()
         self._redactor = redactor_of(settings)
         self.metrics = Metrics(domain=settings.domain)
+        self._health = HealthServer(settings.http.address, self._live, self._ready, self.metrics)
+        self._producer = AcknowledgedProducer(self._client.producer())
+        self._http = httpx2.AsyncClient()
         self._stage = Stage(resolver, self._stage_policy(), self.metrics)
-        self._config_path = config_path
-        self._observers = observers
+        self._reconciler = self._build_reconciler(config_path)
+        self._stage_engine, self._reconciler_engine = self._build_engines(observers)
+        self._watch = TopicWatch(self._client, self._topics(), self._answered)
+        self._chores: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
 
     async def start(self) -> None:
         """Begin in order: health, producer, hooks, stage, reconciler. Raises ListenError when the address is taken."""
-        listen = ListenAddress.parse(self._settings.http.listen)
-        self._health = HealthServer(listen, self._live, self._ready, self.metrics)
         await self._stack.enter_async_context(self._health)
-        self._producer = AcknowledgedProducer(self._client.producer())
         self._stack.push_async_callback(self._close_producer)
+        await self._stack.enter_async_context(self._http)
         await self._stack.enter_async_context(self._stage)
-        self._reconciler = await self._stack.enter_async_context(await self._build_reconciler())
-        self._stage_engine, self._reconciler_engine = self._build_engines()
-        self._watch = TopicWatch(self._client, self._topics(), self._answered)
-        self._chores = [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
+        await self._stack.enter_async_context(self._reconciler)
+        self._chores += [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
         await self._stage_engine.start()
         await self._reconciler_engine.start()
         gc.freeze()
@@ -110,11 +110,6 @@ class Service:
                 raise end
         _log.info("stopped", domain=self._settings.domain)
 
-    @property
-    def http_address(self) -> ListenAddress:
-        """Where health and metrics are served."""
-        return self._health.address
-
     def ready(self) -> bool:
         """Tell whether `/readyz` is green."""
         return all(check.ok for check in self._ready())
@@ -142,23 +137,21 @@ class Service:
     def _retry_policy(self) -> RetryPolicy:
         return RetryPolicy(**self._settings.retry.model_dump())
 
-    async def _build_reconciler(self) -> Reconciler:
-        client = await self._stack.enter_async_context(httpx2.AsyncClient())
+    def _build_reconciler(self, config_path: str) -> Reconciler:
+        log_payload = self._settings.dead_letters.log_payload
         return Reconciler(
             domain=self._settings.domain,
             metrics=self.metrics,
             redactor=self._redactor,
-            pagers=build_pagers(self._settings, client),
-            settings=ReconcilerSettings(
-                config_path=self._config_path, log_payload=self._settings.dead_letters.log_payload
-            ),
+            pagers=build_pagers(self._settings, self._http),
+            settings=ReconcilerSettings(config_path=config_path, log_payload=log_payload),
         )
 
-    def _build_engines(self) -> tuple[Engine, Engine]:
+    def _build_engines(self, observers: Sequence[Observer]) -> tuple[Engine, Engine]:
         settings = EngineSettings(**self._settings.consume.model_dump())
         hook_topic, dead_letter_topic = self._topics()
         writer = DeadLetterWriter(self._producer, dead_letter_topic)
-        observer = Observers(MeteredObserver(self.metrics), EventLog(), *self._observers)
+        observer = Observers(MeteredObserver(self.metrics), EventLog(), *observers)
         stage = self._build_engine(hook_topic, self._settings.hook_group(), self._stage, writer, settings, observer)
         group = self._settings.dead_letter_group()
         reconciler = self._build_engine(dead_letter_topic, group, self._reconciler, None, settings, Observers())
@@ -199,8 +192,6 @@ class Service:
         return [Check("loop")]
 
     def _ready(self) -> list[Check]:
-        if not hasattr(self, "_watch"):
-            return [Check("start", "not started yet")]
         engines = {"stage": self._stage_engine, "reconciler": self._reconciler_engine}
         checks = [check for name, engine in engines.items() for check in _engine_checks(name, engine)]
         waiting = self._stage.waiting_hooks()
