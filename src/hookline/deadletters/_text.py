@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-_LOWEST_MS = -62_135_596_800_000
-_HIGHEST_MS = 253_402_300_799_999
+from hookline.contract import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -17,7 +14,6 @@ def one_line(text: str, limit: int = 200) -> str:
 
 def rfc3339(milliseconds: int | None) -> str | None:
     """Write milliseconds since 1970 as RFC 3339 in UTC; None for none and for what no calendar holds."""
-    if milliseconds is None or not _LOWEST_MS <= milliseconds <= _HIGHEST_MS:
+    if milliseconds is None or not MIN_TIMESTAMP_MS <= milliseconds <= MAX_TIMESTAMP_MS:
         return None
-    moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}".zfill(19) + f".{milliseconds % 1000:03d}Z"
+    return format_time(milliseconds)

@@ -14,6 +14,7 @@ from hookline.errs import retryable_dependency_error
 from hookline.integrations._audit_file import AuditFile, AuditLine, identity_of
 from hookline.integrations._batches import BatchWriter
 from hookline.integrations._errors import AuditFileError, NotOpenError
+from hookline.integrations._times import received_text
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -82,9 +83,8 @@ class Audit:
             raise retryable_dependency_error(error) from error
 
     def _line(self, event: Event) -> AuditLine:
-        received_at = self._now().astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
         # The id first: by its beginning a torn first line is told from a file that is not ours.
-        document = {"id": event.id} | event_to_json(event) | {"received_at": received_at}
+        document = {"id": event.id} | event_to_json(event) | {"received_at": received_text(self._now())}
         raw = json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
         return AuditLine(identity_of(event.source, event.id), raw)
 

@@ -6,14 +6,15 @@ import json
 import sqlite3
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from hookline.integrations._cloudevent import utc_text
+from hookline.contract import format_time
 from hookline.integrations._errors import WarehouseSchemaError
+from hookline.integrations._times import received_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from hookline.contract import Event
@@ -48,9 +49,9 @@ def row_of(event: Event, received: datetime) -> Row:
         subject=event.subject,
         version=event.version,
         timestamp_ms=event.timestamp_ms,
-        occurred_at=utc_text(event.timestamp_ms) if event.timestamp_ms else None,
+        occurred_at=format_time(event.timestamp_ms) if event.timestamp_ms else None,
         payload=json.dumps(event.payload, separators=(",", ":"), allow_nan=False),
-        received_at=received.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z",
+        received_at=received_text(received),
     )
 
 
