@@ -6,7 +6,6 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from hookline.contract import sign_webhook, webhook_message_id
 from hookline.deadletters._clock import Clock
 from hookline.deadletters._errors import PagerRefusedError, PagerUnreachableError
 from hookline.deadletters._text import rfc3339
+from hookline.errs import parse_retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hookline.contract import JsonValue
     from hookline.deadletters._pages import Page
 
-_LONGEST_RETRY_AFTER_SECONDS = 3600.0
 _OK = range(200, 300)
 _ALERTS_PATH = "/api/v2/alerts"
 
@@ -81,7 +80,7 @@ class Receiver:
     async def _send(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, float | None]:
         request = self.client.stream("POST", url, content=body, headers=headers, follow_redirects=False)
         async with request as response:
-            return response.status_code, retry_after_seconds(response.headers.get("retry-after"))
+            return response.status_code, parse_retry_after(response.headers.get("retry-after"), datetime.now(UTC))
 
     def _why(self, error: Exception) -> str:
         # The URL may hold a token, and so may the error's text: the host and the kind of error are enough.
@@ -170,19 +169,3 @@ class AlertmanagerPager:
             "letter_class": page.letter_class,
         }
         return {name: text for name, text in annotations.items() if text is not None}
-
-
-def retry_after_seconds(header: str | None, now: datetime | None = None) -> float | None:
-    """Read a Retry-After header, seconds or date, bounded to an hour; None for none and for what cannot be read."""
-    if not header:
-        return None
-    seconds = float(header) if header.strip().isascii() and header.strip().isdigit() else _seconds_until(header, now)
-    return None if seconds is None else min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_SECONDS)
-
-
-def _seconds_until(date: str, now: datetime | None) -> float | None:
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds()

@@ -20,6 +20,7 @@ from hookline.errs._describe import describe, line_with_cause, location, retry_a
 from hookline.errs._groups import HookCrashedError, HookErrorGroup, as_exception
 from hookline.errs._http import DEFAULT_RETRY_STATUSES, KNATIVE_RETRY_STATUSES, HttpStatusError, http_classifier
 from hookline.errs._redact import RedactionPatternError, Redactor
+from hookline.errs._retry_after import RETRY_AFTER_LIMIT_SECONDS, parse_retry_after
 from hookline.errs._sockets import connection_classifier, generic_classifier, timeout_classifier
 from hookline.errs._sql import sql_classifier
 from hookline.errs._text import one_line
@@ -38,6 +39,7 @@ __all__ = [
     "DEFAULT_CLASSIFIERS",
     "DEFAULT_RETRY_STATUSES",
     "KNATIVE_RETRY_STATUSES",
+    "RETRY_AFTER_LIMIT_SECONDS",
     "Attribution",
     "Classifier",
     "HookCrashedError",
@@ -60,6 +62,7 @@ __all__ = [
     "line_with_cause",
     "location",
     "one_line",
+    "parse_retry_after",
     "retry_after_seconds",
     "retryable_dependency_error",
     "retryable_error",

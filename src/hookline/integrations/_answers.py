@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import httpx2
 
+from hookline.errs import parse_retry_after
+
 EXCERPT_BYTES = 1024
 MAX_BODY_BYTES = 64 * 1024
-MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +27,6 @@ class Answer:
     def accepted(self) -> bool:
         """Say whether the receiver took the event: any 2xx."""
         return 200 <= self.status < 300  # noqa: PLR2004 - HTTP's own numbers
-
-
-def parse_retry_after(value: str | None, now: datetime) -> float | None:
-    """Read a Retry-After header (RFC 9110 section 10.2.3): seconds or an HTTP date, as seconds from `now`.
-
-    A past date is 0.0, more than a day is a day, anything unreadable is None.
-    """
-    text = (value or "").strip()
-    if text.isascii() and text.isdigit():
-        return MAX_RETRY_AFTER_SECONDS if len(text.lstrip("0")) > len("86400") else _within_a_day(float(text))
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, OverflowError, TypeError):
-        return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return _within_a_day((moment - now).total_seconds())
-
-
-def _within_a_day(seconds: float) -> float:
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
 
 
 async def exchange(transport: httpx2.AsyncBaseTransport, request: httpx2.Request, *, limit_seconds: float) -> Answer:
