@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hookline.hooks import type_pattern
+
 if TYPE_CHECKING:
+    import re
+
     from hookline.contract import DeadLetterClass
     from hookline.deadletters._letters import StoredLetter
 
@@ -28,6 +31,10 @@ class Filter:
     until_ms: int | None = None
     limit: int | None = None
     ids: tuple[str, ...] = ()
+    _patterns: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_patterns", tuple(map(type_pattern, self.types)))
 
     def matches(self, stored: StoredLetter) -> bool:
         """Tell whether a dead letter is chosen. A record without an event matches no type and no source."""
@@ -36,9 +43,12 @@ class Filter:
             and _is_one_of(stored.letter.letter_class, self.classes)
             and (not self.hooks or not set(self.hooks).isdisjoint(stored.hooks))
             and (not self.sources or (stored.event is not None and stored.event.source in self.sources))
-            and (not self.types or (stored.event is not None and matches_any(stored.event.type, self.types)))
+            and (not self.types or (stored.event is not None and self._wants(stored.event.type)))
             and self._covers(stored.failed_at_ms)
         )
+
+    def _wants(self, type: str) -> bool:
+        return any(pattern.fullmatch(type) for pattern in self._patterns)
 
     def _covers(self, moment_ms: int | None) -> bool:
         if moment_ms is None:
@@ -46,11 +56,6 @@ class Filter:
         return (self.since_ms is None or moment_ms >= self.since_ms) and (
             self.until_ms is None or moment_ms < self.until_ms
         )
-
-
-def matches_any(type: str, patterns: tuple[str, ...]) -> bool:
-    """Tell whether a type matches one of the patterns, in which only ``*`` is special."""
-    return any(re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), type, re.DOTALL) for pattern in patterns)
 
 
 def _is_one_of(value: object, allowed: tuple[object, ...]) -> bool:

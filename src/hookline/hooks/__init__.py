@@ -5,7 +5,7 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._log import EventLog
-from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of
+from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
 from ._stage import HookGoneError, Stage, StagePolicy
 from ._valid import InvalidHookError
 
@@ -22,4 +22,5 @@ __all__ = [
     "Stage",
     "StagePolicy",
     "hooks_of",
+    "type_pattern",
 ]

@@ -31,7 +31,7 @@ class Hooks:
     """
 
     def __init__(self, hooks_by_pattern: Mapping[str, Iterable[Hook]]) -> None:
-        self._rules = [(_compile(pattern), hooks) for pattern, hooks in rules_of(hooks_by_pattern)]
+        self._rules = [(type_pattern(pattern), hooks) for pattern, hooks in rules_of(hooks_by_pattern)]
         self._hooks = _distinct(hook for _, hooks in self._rules for hook in hooks)
         _refuse_equal_names(self._hooks)
         self._of_type = lru_cache(_TYPES_REMEMBERED)(self._find)
@@ -81,7 +81,8 @@ def hooks_of(resolver: Resolver) -> tuple[Hook, ...]:
     return listed_by(resolver)
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
+def type_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of event types, for `fullmatch`: `*` stands for any characters, dots included, and nothing else is special."""
     return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.DOTALL)
 
 

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hookline.hooks import DuplicateHookError, Hook, Hooks, InvalidHookError, MergedHooks, hooks_of
+from hookline.hooks import DuplicateHookError, Hook, Hooks, InvalidHookError, MergedHooks, hooks_of, type_pattern
 from tests.support.hooks import Script, event_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,17 @@ def test_a_star_stands_for_any_characters_and_nothing_else_is_special(pattern: s
     """In a pattern `*` crosses dots; every other character means itself, and the whole type must match."""
     hooks = Hooks({pattern: [Script("a")]})
     assert bool(hooks.for_event(event_of(type))) is wanted
+
+
+@given(st.text(alphabet="ab.*[?\n", max_size=8), st.text(alphabet="ab.[?\n", max_size=8))
+def test_only_the_star_is_special(pattern: str, type: str) -> None:
+    """A pattern without a star matches itself alone; one star matches any text between what stands around it."""
+    if "*" not in pattern:
+        assert bool(type_pattern(pattern).fullmatch(type)) == (type == pattern)
+    head, _, tail = pattern.partition("*")
+    if "*" in pattern and "*" not in tail:
+        expected = type.startswith(head) and type.endswith(tail) and len(type) >= len(head) + len(tail)
+        assert bool(type_pattern(pattern).fullmatch(type)) == expected
 
 
 def test_a_hook_matched_twice_runs_once() -> None:
