@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from hookline.consume import EngineSettings, RetryPolicy
 from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
 from hookline.kafka import OWNED_KEYS
 from hookline.service._listen import ListenAddress
@@ -35,6 +36,8 @@ LATER: dict[str, str] = {
 }
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_RETRY = RetryPolicy()
+_ENGINE = EngineSettings()
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _IMPORT_PATH = re.compile(f"{_DOTTED}:{_DOTTED}")
 
@@ -140,10 +143,10 @@ class GroupsTable(Table):
 class RetryTable(Table):
     """How often and how long a failing hook is tried again."""
 
-    max_attempts: Count = 5
-    initial_seconds: PositiveSeconds = 1.0
-    max_seconds: PositiveSeconds = 60.0
-    dependency_seconds: Seconds = 21600.0
+    max_attempts: Count = _RETRY.max_attempts
+    initial_seconds: PositiveSeconds = _RETRY.initial_seconds
+    max_seconds: PositiveSeconds = _RETRY.max_seconds
+    dependency_seconds: Seconds = _RETRY.dependency_seconds
 
     @model_validator(mode="after")
     def _in_order(self) -> RetryTable:
@@ -241,6 +244,6 @@ class LogTable(Table):
 class ConsumeTable(Table):
     """How much the stage takes in at once."""
 
-    concurrency: Annotated[Count, Field(le=100_000)] = 64
-    window_records: Count = 2_000
-    window_bytes: Count = 16_777_216
+    concurrency: Annotated[Count, Field(le=100_000)] = _ENGINE.concurrency
+    window_records: Count = _ENGINE.window_records
+    window_bytes: Count = _ENGINE.window_bytes
