@@ -6,16 +6,18 @@ import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.errs import one_line
-from hookline.kafka import CommitError, ProduceError
+from hookline.kafka import KafkaClientError
 from hookline.telemetry import get_logger
 
 from ._dead_letters import DeadLetterWriter, dead_letter_of
 from ._invoke import Returned, invoke
 from ._metered import EngineMeter
 from ._outcome import Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy
+from ._partition import uncommitted
 from ._poller import Poller
 from ._status import EngineLoad, EngineStatus
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hookline.contract import DeadLetter
-    from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, Record
+    from hookline.kafka import CommitError, Fault, GroupConsumer, GroupListener, Record
 
     from ._delivery import Delivery, Handler, Observer
     from ._partition import Lane, Partition
@@ -145,7 +147,7 @@ class Engine:
                 partition.release(record)
             elif lane.task is None:
                 lane.task = asyncio.create_task(self._run_lane(partition, lane))
-                lane.task.add_done_callback(self._lane_ended)
+                lane.task.add_done_callback(partial(self._lane_ended, partition))
 
     async def drain(self, partitions: Sequence[Partition], seconds: float) -> None:
         """Cancel what waits, let what runs end within `seconds`, then cancel it too and close the partitions."""
@@ -177,17 +179,16 @@ class Engine:
                 del self._partitions[partition.number]
         _log.info("partitions let go", group=self._group, partitions=[partition.number for partition in partitions])
 
-    def commit_ended(self, positions: Mapping[int, Position], error: CommitError | None) -> None:
+    def commit_ended(self, offsets: Mapping[Partition, int], error: CommitError | None) -> None:
         """Note what the broker took; what it refused is part of the next commit."""
         self._committing = False
         if error is not None:
-            _log.warning("commit refused, trying again", group=self._group, error=str(error))
+            self.faulted(error.fault)
             return
-        self.status.recovered()
-        for number, (offset, _) in positions.items():
-            partition = self._partitions.get(number)
-            if partition is not None:
-                partition.committed = offset
+        if offsets:
+            self.status.recovered()
+        for partition, offset in offsets.items():
+            partition.committed = offset
 
     def faulted(self, fault: Fault) -> None:
         """Note an error of the client; it recovers by itself or a person must mend it."""
@@ -221,7 +222,7 @@ class Engine:
         async with self._slots:
             self._observer.started(delivery)
             with lane.at_work():
-                result = await invoke(self._handle(partition, delivery), lambda: delivery.cut_off)
+                result = await invoke(self._handle(partition, delivery), lambda: delivery.cut_off or partition.closed)
         if isinstance(result, Returned):
             self._observer.ended(delivery, result.value, None)
             return result.value
@@ -246,6 +247,8 @@ class Engine:
 
     async def _bury(self, partition: Partition, lane: Lane, delivery: Delivery, give_up: GiveUp) -> None:
         """Write a dead letter, however long that takes; meanwhile the record stays and the partition's intake brakes."""
+        if partition.closed:
+            raise asyncio.CancelledError
         letter = dead_letter_of(delivery, give_up, self._group)
         error = await self._write(lane, letter)
         if error is None:
@@ -258,13 +261,13 @@ class Engine:
                 attempt += 1
                 error = await self._write(lane, letter)
 
-    async def _write(self, lane: Lane, letter: DeadLetter) -> ProduceError | None:
+    async def _write(self, lane: Lane, letter: DeadLetter) -> KafkaClientError | None:
         if self._dead_letters is None:
             raise TypeError(f"the handler of group {self._group} gave up, but it has no dead-letter topic")
         with lane.at_work():
             try:
                 await self._dead_letters.write(letter)
-            except ProduceError as error:
+            except KafkaClientError as error:
                 self._meter.dead_letter_refused()
                 return error
         return None
@@ -299,14 +302,10 @@ class Engine:
     async def _commit_for_ever(self) -> None:
         while True:
             await asyncio.sleep(self._settings.commit_seconds)
-            positions = {
-                partition.number: (partition.position, "")
-                for partition in self._partitions.values()
-                if partition.position is not None and partition.position != partition.committed
-            }
-            if positions and not self._committing:
+            offsets = uncommitted(self._partitions.values())
+            if offsets and not self._committing:
                 self._committing = True
-                self._poller.commit(positions)
+                self._poller.commit(offsets)
 
     async def _cut_off(self, lanes: Mapping[asyncio.Task[None], Lane]) -> None:
         """Cancel lanes that outlived a drain; one that will not die is left behind, fenced by its closed partition."""
@@ -317,7 +316,13 @@ class Engine:
             _log.warning("cut off what still ran, it comes again", group=self._group, records=records[:_TOLD_RECORDS])
             await asyncio.wait(lanes, timeout=_CANCEL_SECONDS)
 
-    def _lane_ended(self, task: asyncio.Task[None]) -> None:
-        """Break the engine when a lane broke: by a fault of its own, or of a handler's `decide` or an observer, which must not raise."""
-        if not task.cancelled() and (error := task.exception()) and not self._failed.done():
+    def _lane_ended(self, partition: Partition, task: asyncio.Task[None]) -> None:
+        """Break the engine when a lane broke: by a fault of its own, or of a handler's `decide` or an observer.
+
+        A lane that ends cancelled in an open partition is broken too: its subject would stand still for ever.
+        """
+        if self._failed.done() or (task.cancelled() and partition.closing):
+            return
+        error = RuntimeError("a lane was cancelled") if task.cancelled() else task.exception()
+        if error is not None:
             self._failed.set_exception(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -44,14 +45,22 @@ async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = _is_cancel
         result = Returned(await work)
     except BaseException as error:  # noqa: BLE001 - the boundary to foreign code: from here on its error is a value
         result = Raised(error)
-    if is_cut_off():
+    if is_cut_off() or await _forgets_cancellation(is_cut_off):
         raise asyncio.CancelledError
-    _forget_cancellation()
     return result
 
 
-def _forget_cancellation() -> None:
-    """Undo what the code did with this task's own `cancel`, or the next code that runs in it would be cancelled."""
+async def _forgets_cancellation(is_cut_off: Callable[[], bool]) -> bool:
+    """Undo what the code did with this task's own `cancel`, or the next code that runs in it would be cancelled.
+
+    Before Python 3.13 `uncancel` leaves a cancellation that was not thrown yet, which is taken here. Tells whether the
+    task was cut off meanwhile.
+    """
     task = asyncio.current_task()
-    while task is not None and task.cancelling():
+    if task is None or not task.cancelling():
+        return False
+    while task.cancelling():
         task.uncancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    return is_cut_off()

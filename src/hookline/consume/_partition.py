@@ -11,11 +11,13 @@ from ._tracker import OffsetTracker
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hookline.kafka import Record
 
     from ._dedupe import CompletedWindow
+
+_SPAN_WINDOWS = 50
 
 LaneKey: TypeAlias = bytes | int
 """The record's key; for a null key, which has no order, the offset: a lane of its own."""
@@ -123,8 +125,24 @@ class Partition:
         return lane
 
     def wants_pause(self, most_records: int, most_bytes: int) -> bool:
-        """Tell whether fetching should rest: full, or braked. Once paused it rests until the half is worked off."""
+        """Tell whether fetching should rest: full, or braked. Once paused it rests until the half is worked off.
+
+        Full is also when too much is settled behind one record that is not: each such offset is remembered.
+        """
         if self.held or self.closing:
             return True
         share = 2 if self.paused else 1
-        return self.records * share >= most_records or self.size_bytes * share >= most_bytes
+        return (
+            self.records * share >= most_records
+            or self.size_bytes * share >= most_bytes
+            or self.tracker.span * share >= most_records * _SPAN_WINDOWS
+        )
+
+
+def uncommitted(partitions: Iterable[Partition]) -> dict[Partition, int]:
+    """Tell the offset to commit for each partition whose position has moved since the last commit."""
+    return {
+        partition: partition.position
+        for partition in partitions
+        if partition.position is not None and partition.position != partition.committed
+    }

@@ -13,7 +13,7 @@ from hookline.kafka import CommitError
 from hookline.telemetry import get_logger
 
 from ._dedupe import CompletedWindow
-from ._partition import Partition
+from ._partition import Partition, uncommitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class Crew(Protocol):
         """Take partitions over."""
         ...
 
-    def commit_ended(self, positions: Mapping[int, Position], error: CommitError | None) -> None:
+    def commit_ended(self, offsets: Mapping[Partition, int], error: CommitError | None) -> None:
         """Learn how a commit ended."""
         ...
 
@@ -80,15 +80,15 @@ class Poller:
         self._settings = settings
         self._meter = meter
         self._partitions: dict[int, Partition] = {}
-        self._commits: queue.SimpleQueue[Mapping[int, Position]] = queue.SimpleQueue()
-        self._in_flight: Mapping[int, Position] = {}
+        self._commits: queue.SimpleQueue[Mapping[Partition, int]] = queue.SimpleQueue()
+        self._in_flight: Mapping[Partition, int] = {}
         self._finishing = threading.Event()
         self._measured_at = 0.0
         self._joined = False
 
-    def commit(self, positions: Mapping[int, Position]) -> None:
+    def commit(self, offsets: Mapping[Partition, int]) -> None:
         """Ask for a commit; `Crew.commit_ended` tells how it went. One at a time."""
-        self._commits.put(positions)
+        self._commits.put(offsets)
 
     def finish(self) -> None:
         """Ask the thread to commit what is settled, leave the group and return."""
@@ -103,7 +103,7 @@ class Poller:
             self._measure(consumer)
             records = consumer.poll(self._settings.poll_records, _POLL_SECONDS)
             if records:
-                self._hand_over(records)
+                self._hand_over(consumer, records)
         self._commit_positions(self._partitions.values())
         consumer.close()
 
@@ -138,14 +138,20 @@ class Poller:
         """Pass on an error of the client."""
         self._call(self._crew.faulted, fault)
 
-    def _hand_over(self, records: list[Record]) -> None:
-        batch = []
+    def _hand_over(self, consumer: GroupConsumer, records: list[Record]) -> None:
+        batch: list[tuple[Partition, Record]] = []
+        sought = set[int]()
         for record in records:
             partition = self._partitions.get(record.partition)
-            if partition is None:
+            if partition is None or record.partition in sought:
                 continue
             if record.offset <= partition.last_taken:
+                resume = partition.position
                 partition = self._begin_anew(partition, record)
+                if resume is not None and resume < record.offset:
+                    consumer.seek(record.partition, resume)
+                    sought.add(record.partition)
+                    continue
             partition.take(record)
             batch.append((partition, record))
         self._call(self._crew.receive, batch)
@@ -155,7 +161,10 @@ class Poller:
         return partition
 
     def _begin_anew(self, partition: Partition, record: Record) -> Partition:
-        """Open a new epoch where offsets go back: the topic was made anew, or its log was cut. Nothing may be skipped."""
+        """Open a new epoch where offsets go back: the topic was made anew, or its log was cut. Nothing may be skipped.
+
+        When the log was cut behind what is not settled, reading goes back to that.
+        """
         _log.error("offsets went back, beginning anew", record=str(record), last=partition.last_taken)
         partition.closing = partition.closed = True
         fresh = self._open_epoch(partition.number)
@@ -190,25 +199,22 @@ class Poller:
 
     def _begin_commits(self, consumer: GroupConsumer) -> None:
         try:
-            positions = self._commits.get_nowait()
+            offsets = self._commits.get_nowait()
         except queue.Empty:
             return
-        owned = {number: position for number, position in positions.items() if number in self._partitions}
+        # By epoch, not by number: an offset of an earlier one would pass what this one has not settled.
+        owned = {each: offset for each, offset in offsets.items() if self._partitions.get(each.number) is each}
         self._in_flight = owned
         if not owned:
             self._call(self._crew.commit_ended, owned, None)
             return
         try:
-            consumer.commit(owned)
+            consumer.commit(_positions(owned))
         except CommitError as error:
             self.committed(error)
 
     def _commit_positions(self, partitions: Iterable[Partition]) -> None:
-        positions: dict[int, Position] = {
-            partition.number: (partition.position, "")
-            for partition in partitions
-            if partition.position is not None and partition.position != partition.committed
-        }
+        positions = _positions(uncommitted(partitions))
         if not positions or self._consumer is None:
             return
         try:
@@ -232,3 +238,7 @@ class Poller:
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _positions(offsets: Mapping[Partition, int]) -> dict[int, Position]:
+    return {partition.number: (offset, "") for partition, offset in offsets.items()}

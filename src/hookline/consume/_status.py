@@ -25,17 +25,17 @@ class EngineStatus:
     """Whether the group has been joined, and has not put this member out since."""
     held_dead_letters: int = 0
     """Dead letters that could not be written yet."""
-    faults: dict[ErrorKind, Fault] = field(default_factory=dict)
-    """The latest error of each kind that the client reported and that has not passed."""
-    _said_at: dict[ErrorKind, float] = field(default_factory=dict)
+    faults: dict[str, Fault] = field(default_factory=dict)
+    """By code: the errors that the client reported and that have not passed."""
+    _said_at: dict[str, float] = field(default_factory=dict)
 
     def note(self, fault: Fault) -> bool:
-        """Note an error; True when it should be said, which is at most every 10 s for each kind."""
-        self.faults[fault.kind] = fault
+        """Note an error; True when it should be said, which is at most every 10 s for each code."""
+        self.faults[fault.code] = fault
         now = time.monotonic()
-        if now - self._said_at.get(fault.kind, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
+        if now - self._said_at.get(fault.code, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
             return False
-        self._said_at[fault.kind] = now
+        self._said_at[fault.code] = now
         return True
 
     def recovered(self) -> None:
@@ -45,13 +45,13 @@ class EngineStatus:
     def has_joined(self) -> None:
         """Note that the group is joined. The client says only once that it may not read, so that error stays."""
         self.joined = True
-        self.faults = {kind: fault for kind, fault in self.faults.items() if fault.code == _MAY_NOT_READ}
+        self.faults = {code: fault for code, fault in self.faults.items() if code == _MAY_NOT_READ}
 
     def answered(self) -> None:
         """Forget the errors that are over when the broker answers somebody and the topics exist."""
         stay = {_MAY_NOT_READ, _MAY_NOT_JOIN}
         self.faults = {
-            kind: fault for kind, fault in self.faults.items() if kind not in _DISPROVED or fault.code in stay
+            code: fault for code, fault in self.faults.items() if fault.kind not in _DISPROVED or code in stay
         }
 
 

@@ -9,8 +9,8 @@ class OffsetTracker:
     """The contiguous watermark over the offsets that were delivered.
 
     Offsets need not be dense: compaction and aborted transactions leave holes. Completion comes in any order;
-    `position` never passes a delivered offset that is not settled. Not safe across threads, except that `position` may
-    be read from any.
+    `position` never passes a delivered offset that is not settled. Not safe across threads, except that `position` and
+    `span` may be read from any.
     """
 
     __slots__ = ("_delivered", "_last", "_open", "position")
@@ -26,6 +26,11 @@ class OffsetTracker:
     def unsettled(self) -> int:
         """How many delivered offsets are not settled."""
         return len(self._open)
+
+    @property
+    def span(self) -> int:
+        """How many delivered offsets are remembered: those from the lowest unsettled one on."""
+        return len(self._delivered)
 
     def deliver(self, offset: int) -> bool:
         """Note an offset as delivered; False when it, or a later one, had been before."""

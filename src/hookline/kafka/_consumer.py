@@ -98,6 +98,10 @@ class GroupConsumer:
         """Fetch partitions again."""
         self._consumer.resume(self._places(partitions))
 
+    def seek(self, partition: int, offset: int) -> None:
+        """Fetch a partition from an offset on."""
+        self._consumer.seek(TopicPartition(self._topic, partition, offset))
+
     def commit(self, positions: Mapping[int, Position]) -> None:
         """Begin a commit; its end is told to the listener. Raises CommitError when it cannot even begin."""
         try:

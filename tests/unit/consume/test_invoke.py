@@ -54,3 +54,16 @@ async def test_nothing_made_of_our_cancellation_counts(code: Callable[[], Awaita
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_code_that_cancels_its_task_and_returns_harms_nobody_after_it() -> None:
+    """P3: a cancellation that the code asked of its own task and left behind does not hit what runs in it next."""
+
+    async def cancel_and_return() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return "done"
+
+    assert await invoke(cancel_and_return(), lambda: False) == Returned("done")
+    assert await invoke(asyncio.sleep(0, "next"), lambda: False) == Returned("next")

@@ -45,3 +45,12 @@ def test_who_has_joined_may_join() -> None:
     status.note(MAY_NOT_READ)
     status.has_joined()
     assert list(status.faults.values()) == [MAY_NOT_READ]
+
+
+def test_a_passing_error_does_not_hide_a_lasting_one() -> None:
+    """Cases: silent-no-progress. Two errors of one kind stand side by side; the one that passes takes only itself away."""
+    status = EngineStatus()
+    status.note(MAY_NOT_READ)
+    status.note(MISSING)
+    status.answered()
+    assert list(status.faults.values()) == [MAY_NOT_READ]
