@@ -69,7 +69,7 @@ def test_others_join_the_embedded_broker_by_its_address(command_line: CommandLin
     """`run --embedded` needs no Kafka; the line that it prints is all that `publish` and `dlq` need, as a shell reads it."""
     command_line.write("hookline.toml", settings_text("tryout", "nowhere.invalid:9092", AUDIT))
     running = command_line.start("run", "--embedded")
-    bootstrap = told(running, "embedded broker, for trying things out only")["bootstrap"]
+    bootstrap = told(running, "embedded broker, for trying things out only")["kafka"]
     wait_until_ready(told(running, "started")["http"])
     [join] = [line for line in running.output.splitlines() if line.startswith("to join: ")]
     name, _, value = shlex.split(join.removeprefix("to join: export "))[0].partition("=")

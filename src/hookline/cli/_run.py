@@ -116,7 +116,7 @@ async def _wire(
 def _make_topics(settings: Settings, broker: EmbeddedBroker) -> None:
     broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
     join = f"""export HOOKLINE_KAFKA__COMMON='{{"bootstrap.servers": "{broker.bootstrap}"}}'"""
-    _log.info("embedded broker, for trying things out only", bootstrap=broker.bootstrap)
+    _log.info("embedded broker, for trying things out only", kafka=broker.bootstrap)
     typer.echo(f"to join: {join}", err=True)
 
 
