@@ -60,7 +60,8 @@ class Redrive:
     def from_headers(cls, headers: Headers) -> Redrive | None:
         """Read the headers of a republished record; None when it is none.
 
-        Total: an unreadable list of hooks means all of them, since hooks are idempotent and silence would be loss.
+        Total: an unreadable list of hooks means all of them, since hooks are idempotent and silence would be loss. So
+        does an empty one: to run none would settle the event as done.
         """
         found = dict(headers)
         if REDRIVES not in found and HOOKS not in found:
@@ -78,7 +79,7 @@ class Redrive:
 def redrive_headers(redrive: Redrive) -> Headers:
     """Write the headers of a republished record."""
     headers = [(REDRIVES, str(redrive.redrives))]
-    if redrive.hooks is not None:
+    if redrive.hooks:  # no hooks at all is read as all of them
         headers.append((HOOKS, json.dumps(list(redrive.hooks), separators=(",", ":"))))
     if redrive.operation is not None:
         headers.append((OPERATION, redrive.operation))
@@ -123,4 +124,4 @@ def _read_hooks(data: bytes | None) -> tuple[str, ...] | None:
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
-    return tuple(names)
+    return tuple(names) or None

@@ -11,7 +11,7 @@ from tests.unit.contract.samples import headers
 from tests.unit.contract.test_dead_letters import SOURCE, sample_letter
 
 
-@pytest.mark.parametrize("hooks", [None, (), ("comment",), ("a/b", "ü", 'q"')])
+@pytest.mark.parametrize("hooks", [None, ("comment",), ("a/b", "ü", 'q"')])
 @pytest.mark.parametrize("again", [False, True])
 def test_round_trip(hooks: tuple[str, ...] | None, again: bool) -> None:  # noqa: FBT001  # a parameter of the test
     """P14. What the operator decided is what the stage reads: which hooks, whose operation, again or not."""
@@ -40,6 +40,19 @@ def test_unreadable_hooks_mean_all(hooks: bytes | None) -> None:
     """P1. A list of hooks that cannot be read runs all of them: hooks are idempotent, and silence would be loss."""
     redrive = Redrive.from_headers((("hookline-redrives", b"2"), ("hookline-redrive-hooks", hooks)))
     assert redrive == Redrive(redrives=2, hooks=None, operation=None, again=False, origin=None)
+
+
+@pytest.mark.parametrize("hooks", [b"[]", b" [ ] "])
+def test_an_empty_list_of_hooks_means_all(hooks: bytes) -> None:
+    """P1. To run no hook would settle the event as done, and nobody republishes an event for that."""
+    redrive = Redrive.from_headers((("hookline-redrives", b"2"), ("hookline-redrive-hooks", hooks)))
+    assert redrive == Redrive(redrives=2, hooks=None, operation=None, again=False, origin=None)
+
+
+def test_no_hooks_are_written_as_all() -> None:
+    """P1, P14. A republication that names no hook carries no list, so that older readers run all of them too."""
+    written = sample_letter().republished(hooks=(), operation="op-7")
+    assert "hookline-redrive-hooks" not in dict(written)
 
 
 @pytest.mark.parametrize("count", [b"", b"-1", b"x", b"\xff", b"1.5", b"9" * 5000, "\u0661".encode(), None])
