@@ -26,7 +26,7 @@ class LogOptions(BaseModel):
 
 
 class Log:
-    """Write one structured log line for every event: a repeat is a second line of the same (source, id)."""
+    """Write one structured log line for every event: a repeat is a second line of the same (source, event_id)."""
 
     kind: ClassVar[str] = "log"
     Options: ClassVar[type[BaseModel]] = LogOptions
@@ -38,7 +38,7 @@ class Log:
 
     async def handle(self, event: Event) -> None:
         """Write the line `hook_event`; texts longer than 1,024 characters are cut, the payload never is."""
-        texts = {"source": event.source, "id": event.id, "type": event.type, "subject": event.subject}
+        texts = {"source": event.source, "event_id": event.id, "type": event.type, "subject": event.subject}
         line: dict[str, object] = {name: text[:MAX_FIELD_CHARACTERS] for name, text in texts.items()}
         line |= {"hook": self.name, "version": event.version, "timestamp_ms": event.timestamp_ms}
         if self.options.payload:

@@ -24,7 +24,7 @@ async def test_one_event_is_one_line_of_its_level(
             "level": level,
             "hook": "diary",
             "source": "submitqueue",
-            "id": "submitqueue/batch.failed/batch-778/4",
+            "event_id": "submitqueue/batch.failed/batch-778/4",
             "type": "batch.failed",
             "subject": "batch-778",
             "version": 4,
@@ -45,4 +45,4 @@ async def test_long_texts_are_cut(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     await Log("diary", LogOptions()).handle(Event(id="i" * 10**6, source="s" * 10**6, type="t", subject="x" * 10**6))
     [line] = lines_of(caplog)
-    assert [len(line[name]) for name in ("id", "source", "subject")] == [1024] * 3
+    assert [len(line[name]) for name in ("event_id", "source", "subject")] == [1024] * 3
