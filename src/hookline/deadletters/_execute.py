@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hookline.kafka import Acknowledgement
 
 _AT_HEADER, _BY_HEADER, _REASON_HEADER = "hookline-redrive-at", "hookline-redrive-by", "hookline-redrive-reason"
-_OWN_HEADERS = frozenset({LETTER_HEADER, _AT_HEADER, _BY_HEADER, _REASON_HEADER})
+_MANDATE_HEADERS = frozenset({_AT_HEADER, _BY_HEADER, _REASON_HEADER})
+_OWN_HEADERS = _MANDATE_HEADERS | {LETTER_HEADER}
 _OWN_FAULTS = (RecordTooLargeError, InvalidRecordError)
 _AT_ONCE = 64
 
@@ -95,7 +96,7 @@ class Mandate:
 class Execution:
     """One run over a plan. Subjects go side by side; within one, a letter is sent when its predecessor was confirmed.
 
-    A letter that is too large, or can never be written, fails alone and holds back the rest of its subject. Any other error, and ``stopping``, halts the run: what is on its way is
+    A letter that is too large is sent once more without who, when and why. One that is too large still, or can never be written, fails alone and holds back the rest of its subject. Any other error, and ``stopping``, halts the run: what is on its way is
     awaited, nothing more is sent.
     """
 
@@ -120,11 +121,9 @@ class Execution:
                     return
 
     async def _send(self, planned: PlannedLetter) -> bool:
-        letter, id = planned.stored.letter, planned.stored.id
+        id = planned.stored.id
         try:
-            written = await self.sender.send(
-                planned.topic, letter.key, letter.value, redrive_headers(planned, self.plan, self.mandate)
-            )
+            written = await self._write(planned)
         except ProduceError as error:
             self._results[id] = Result(id, Fate.FAILED, error=error.code)
             if not isinstance(error, _OWN_FAULTS):
@@ -132,6 +131,15 @@ class Execution:
             return False
         self._results[id] = Result(id, Fate.CONFIRMED, target=f"{written.topic}/{written.partition}/{written.offset}")
         return True
+
+    async def _write(self, planned: PlannedLetter) -> Acknowledgement:
+        letter, headers = planned.stored.letter, redrive_headers(planned, self.plan, self.mandate)
+        try:
+            return await self.sender.send(planned.topic, letter.key, letter.value, headers)
+        except RecordTooLargeError:
+            # The event was written once, near the topic's limit: what is only for people must not keep it out.
+            needed = tuple(header for header in headers if header[0] not in _MANDATE_HEADERS)
+            return await self.sender.send(planned.topic, letter.key, letter.value, needed)
 
 
 def redrive_headers(planned: PlannedLetter, plan: Plan, mandate: Mandate) -> Headers:

@@ -37,6 +37,7 @@ class Topics:
 
     records: dict[str, list[Record]] = field(default_factory=lambda: {HOOK_TOPIC: [], DEAD_TOPIC: []})
     refusals: Mapping[bytes, ProduceError] = field(default_factory=dict)
+    largest_headers_bytes: int = 1_000_000
 
     async def read(self, topic: str, since_ms: int | None) -> AsyncGenerator[Record, None]:
         """Give the records that lie there now."""
@@ -49,6 +50,8 @@ class Topics:
         await asyncio.sleep(0)
         if value is not None and value in self.refusals:
             raise self.refusals[value]
+        if sum(len(name) + len(text or b"") for name, text in headers) > self.largest_headers_bytes:
+            raise RecordTooLargeError("too large", "MSG_SIZE_TOO_LARGE")
         offset = len(self.records[topic])
         self.records[topic].append(Record(topic, 0, offset, NOW_MS, key, value, headers))
         return Acknowledgement(topic, 0, offset)
@@ -124,6 +127,23 @@ async def test_a_letter_that_is_too_large_holds_back_its_own_subject_only() -> N
     topics.refusals = {values[0]: RecordTooLargeError("too large", "MSG_SIZE_TOO_LARGE")}
     fates = await topics.republish()
     assert list(fates.values()) == [Fate.FAILED, Fate.CONFIRMED, Fate.NOT_SENT]
+
+
+async def test_an_event_near_the_limit_goes_without_who_when_and_why() -> None:
+    """P14: what republishing adds for people does not keep an event out of its topic; what it is known by stays."""
+    topics = Topics(largest_headers_bytes=0)
+    topics.add_letters("a")
+    assert list((await topics.republish()).values()) == [Fate.FAILED]
+    roomy = Topics()
+    roomy.add_letters("a")
+    await roomy.republish()
+    (whole,) = roomy.records[HOOK_TOPIC]
+    topics.largest_headers_bytes = sum(len(name) + len(text or b"") for name, text in whole.headers) - 1
+    assert list((await topics.republish()).values()) == [Fate.CONFIRMED]
+    (bare,) = topics.records[HOOK_TOPIC]
+    dropped = {name for name, _ in whole.headers} - {name for name, _ in bare.headers}
+    assert dropped == {f"hookline-redrive-{word}" for word in ("at", "by", "reason")}
+    assert set((await topics.dead_letters.plan(Filter())).left_out_counts.values()) == {1}
 
 
 async def test_stopping_ends_between_letters() -> None:
