@@ -67,7 +67,7 @@ async def _publish(
 
 
 def _read(file: Path) -> list[Event]:
-    """Read events in the seed's JSON shape plus `subject`. Raises SettingsError that says what is wrong with the file."""
+    """Read events in their JSON form (`event_from_json`). Raises SettingsError that says what is wrong with the file."""
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         document = json.loads(text)

@@ -1,4 +1,7 @@
-"""Events as the seed's JSON shape: what logs show, and what `hookline publish --file` takes."""
+"""Events in their JSON form: what audit lines and `hookline dlq` show, and what `hookline publish --file` takes.
+
+It is protobuf's JSON of the record's fields by their own names, int64 as text and what is empty left out, and `subject`.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MAX_BODY_BYTES: Final = 1024
 DEFAULT_RETRY_STATUSES: Final[frozenset[int]] = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}
 ) - {HTTPStatus.NOT_IMPLEMENTED, HTTPStatus.HTTP_VERSION_NOT_SUPPORTED}
-"""408, 429 and 5xx without 501 and 505 (design section 6)."""
+"""408, 429 and 5xx without 501 and 505 (docs/errors.md)."""
 
 KNATIVE_RETRY_STATUSES: Final[frozenset[int]] = frozenset({404, 408, 409, 429, *range(500, 600)})
 """What Knative's data plane retries: also 404, 409, 501 and 505 (knative/specs, data-plane.md)."""

@@ -85,7 +85,7 @@ def _raw_text(error: BaseException) -> str:
 
 
 def _fields_text(error: BaseException) -> str | None:
-    # pydantic's text repeats the input, which is payload (cases.md 18); its parts do not.
+    # pydantic's text repeats the input, which is payload; its parts do not.
     if not str(peek(type(error), "__module__")).startswith("pydantic") or type(error).__name__ != "ValidationError":
         return None
     found = error.errors(include_input=False, include_url=False, include_context=False)  # type: ignore[attr-defined]  # pydantic's, known by its name: errs imports no pydantic

@@ -11,7 +11,7 @@ class Verdict(StrEnum):
 
     The value is the word that stands in dead letters, logs and metrics.
     `UNKNOWN` is permanent: an error nobody claims is never retried.
-    Source: hook-framework 1F (uber/submitqueue's `errs`).
+    Source of the rules: docs/errors.md.
     """
 
     UNKNOWN = "unknown"
