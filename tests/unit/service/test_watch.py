@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TYPE_CHECKING, Self
 
 import pytest
 
 from hookline.kafka import BrokerUnreachableError, ClientConfig, KafkaClientError, TopicDescription, TopicRefusedError
 from hookline.service._watch import TopicWatch
+from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 TOPICS = ("orders-hook", "orders-hook_dlq")
 
@@ -47,12 +51,17 @@ class Watched:
     def __init__(self, kafka: Kafka) -> None:
         self.kafka = kafka
         self.answers = 0
+        self.seconds = 0.0
         client = ClientConfig(common={"bootstrap.servers": "kafka:9092"})
-        self.watch = TopicWatch(client, TOPICS, self._answered)
+        self.watch = TopicWatch(client, TOPICS, self._answered, now=lambda: self.seconds)
 
     async def failures(self) -> dict[str, str]:
         """Look once, and tell what fails and why."""
         await self.watch._look()
+        return self.failing()
+
+    def failing(self) -> dict[str, str]:
+        """Tell what fails and why, without looking."""
         return {check.name: check.reason for check in self.watch.checks() if not check.ok}
 
     def _answered(self) -> None:
@@ -60,10 +69,12 @@ class Watched:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     kafka = Kafka()
     monkeypatch.setattr("hookline.service._watch.TopicAdmin", kafka.connect)
-    return Watched(kafka)
+    made = Watched(kafka)
+    yield made
+    made.watch.close()
 
 
 def test_nothing_is_well_before_it_was_looked_at(watched: Watched) -> None:
@@ -119,3 +130,36 @@ async def test_one_connection_serves_while_it_is_answered(watched: Watched) -> N
     watched.kafka.error = None
     await watched.failures()
     assert watched.kafka.clients == 3
+
+
+async def test_a_full_pool_of_hooks_does_not_keep_it_from_asking(watched: Watched) -> None:
+    """Calls that hang in asyncio's own pool are none of the watch's business."""
+    asyncio.get_running_loop().set_default_executor(pool := ThreadPoolExecutor(1))
+    released = Event()
+    hung = pool.submit(released.wait)
+    try:
+        assert await watched.failures() == {}
+        assert not hung.done()
+    finally:
+        released.set()
+
+
+async def test_an_old_answer_is_none(watched: Watched) -> None:
+    """Readiness turns red when Kafka has not answered for long, and green with the next answer."""
+    await watched.failures()
+    watched.seconds = 14
+    assert watched.failing() == {}
+    watched.seconds = 16
+    assert set(watched.failing()) == {"kafka"}
+    assert await watched.failures() == {}
+
+
+async def test_a_cancelled_watch_gives_up_its_thread(watched: Watched) -> None:
+    """The end of the watch ends its thread, so nothing can be asked any more."""
+    running = asyncio.create_task(watched.watch.run())
+    await eventually_async(lambda: watched.answers)
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+    with pytest.raises(RuntimeError):
+        await watched.failures()
