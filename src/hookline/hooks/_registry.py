@@ -73,6 +73,13 @@ class MergedHooks:
         return _distinct(hook for resolver in self._resolvers for hook in resolver.for_event(event))
 
 
+def by_name(hooks: Iterable[Hook]) -> dict[str, Hook]:
+    """Give hooks by their names, each once. Raises DuplicateHookError when two of them have one name."""
+    distinct = _distinct(hooks)
+    _refuse_equal_names(distinct)
+    return {hook.name: hook for hook in distinct}
+
+
 def hooks_of(resolver: Resolver) -> tuple[Hook, ...]:
     """Tell the hooks that a resolver lists in its attribute `hooks`; none when it has no such list.
 

@@ -19,7 +19,7 @@ from ._call import Caller
 from ._doors import Doors, HookNotReadyError
 from ._hook import DEFAULT_TIMEOUT_SECONDS
 from ._log import say_given_up, say_retry
-from ._registry import hooks_of
+from ._registry import by_name, hooks_of
 from ._work import Failed, HookRun, Work
 
 if TYPE_CHECKING:
@@ -141,8 +141,11 @@ class Stage:
         return Work(event, redrive)
 
     def _plan(self, work: Work) -> list[HookRun]:
-        """List the runs: every hook that the event resolves to, or those that a republication names."""
-        hooks = {hook.name: hook for hook in self._resolver.for_event(work.event)}
+        """List the runs: every hook that the event resolves to, or those that a republication names.
+
+        Raises DuplicateHookError, for a resolver that lists no hooks is not refused when it is wired.
+        """
+        hooks = by_name(self._resolver.for_event(work.event))
         if work.redrive is None or work.redrive.hooks is None:
             return [HookRun(name, hook) for name, hook in hooks.items()]
         return [
