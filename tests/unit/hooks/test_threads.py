@@ -12,7 +12,8 @@ import pytest
 from hookline.consume import Done, GiveUp
 from hookline.contract import DeadLetterClass, Event
 from hookline.hooks import Hook, Hooks
-from tests.support.hooks import Acting, attempt, delivery_of, settle, stage_of
+from hookline.hooks._call import Caller
+from tests.support.hooks import Acting, attempt, delivery_of, event_of, settle, stage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,3 +120,35 @@ async def test_a_thread_past_its_time_holds_its_subject() -> None:
         let_go.set()
         assert not isinstance(await running, Done)
     assert len(inside) == 1
+
+
+async def test_waiting_for_a_thread_takes_nothing_of_a_time_limit() -> None:
+    """P10: the limit is for the hook's own work; one that had to wait for a thread runs once and has all its time."""
+    let_go = threading.Event()
+    ran: list[Event] = []
+    caller = Caller(threads=1)
+    try:
+        first = asyncio.create_task(caller.call(plain(lambda _: let_go.wait(30)), event_of(), 30))
+        second = asyncio.create_task(caller.call(plain(ran.append), event_of(), 0.05))
+        await asyncio.wait([second], timeout=0.2)
+        assert ran == []
+        let_go.set()
+        await asyncio.gather(first, second)
+    finally:
+        let_go.set()
+        caller.close()
+    assert len(ran) == 1
+
+
+async def test_a_thread_that_could_not_be_used_is_free_again() -> None:
+    """P8: a call that fails before its function began, here for a limit that is no number, keeps no thread."""
+    ran: list[Event] = []
+    caller = Caller(threads=1)
+    try:
+        for _ in range(2):
+            with pytest.raises(TypeError):
+                await caller.call(plain(ran.append), event_of(), cast("float", "soon"))
+        await caller.call(plain(ran.append), event_of(), 30)
+    finally:
+        caller.close()
+    assert len(ran) == 1
