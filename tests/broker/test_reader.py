@@ -59,7 +59,6 @@ async def test_a_topic_is_read_from_end_to_end(broker: TestBroker, protocol: str
     records = list(reader.read(topic))
     assert sorted(int(record.value or b"") for record in records) == list(range(200))
     assert all(offsets == list(range(len(offsets))) for offsets in _by_partition(records).values())
-    assert reader.bounds(topic) == {number: (0, end) for number, end in broker.ends(topic).items()}
 
 
 async def test_the_end_is_where_the_topic_ended_at_the_start(broker: TestBroker) -> None:
@@ -83,28 +82,6 @@ async def test_reading_commits_nothing(broker: TestBroker) -> None:
     first, again = set(reader.read(topic)), set(reader.read(topic))
     assert len(first) == 5
     assert first == again
-
-
-async def test_reading_starts_where_it_is_told(broker: TestBroker) -> None:
-    """Given offsets bound the reading to their partitions."""
-    topic = broker.topic()
-    for number in range(5):
-        broker.send(topic, b"k", str(number).encode(), partition=2)
-    broker.send(topic, b"k", b"other", partition=1)
-    reader = TopicReader(_config(broker.bootstrap))
-    assert [record.value for record in reader.read(topic, start={2: 3})] == [b"3", b"4"]
-    assert list(reader.read(topic, start={2: 5})) == []
-
-
-async def test_one_record_is_fetched(broker: TestBroker) -> None:
-    """A record is found by its place; where there is none, there is none."""
-    topic = broker.topic()
-    sent = [broker.send(topic, b"k", str(number).encode(), partition=0) for number in range(3)]
-    reader = TopicReader(_config(broker.bootstrap))
-    found = reader.fetch(topic, 0, sent[1].offset)
-    assert found is not None
-    assert found.value == b"1"
-    assert [reader.fetch(topic, 0, 3), reader.fetch(topic, 1, 0), reader.fetch(topic, 99, 0)] == [None, None, None]
 
 
 async def test_an_empty_topic_ends_at_once(broker: TestBroker) -> None:
@@ -164,8 +141,6 @@ async def test_a_missing_topic_is_named(broker: TestBroker) -> None:
     with pytest.raises(TopicMissingError) as missing:
         list(reader.read("no-such-topic"))
     assert missing.value.topic == "no-such-topic"
-    with pytest.raises(TopicMissingError):
-        reader.bounds("no-such-topic")
     assert "no-such-topic" not in broker.partitions_by_topic()
 
 

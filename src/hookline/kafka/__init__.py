@@ -3,8 +3,9 @@
 It decides no policy: what an error means is told (`ErrorKind`), what to do about it is for the rooms above.
 """
 
-from ._callbacks import LogSink, OAuth, OAuthToken, OnFault
+from ._callbacks import OAuth, OAuthToken
 from ._classifier import kafka_classifier
+from ._client import check_producer
 from ._consumer import CommitError, ConsumerFatalError, GroupConsumer, GroupListener, Position
 from ._embedded import EmbeddedBroker
 from ._errors import (
@@ -35,18 +36,16 @@ from ._errors import (
 )
 from ._mailbox import Acknowledgement
 from ._producer import AcknowledgedProducer
-from ._reader import Bounds, TopicReader
+from ._reader import TopicReader
 from ._record import Record
-from ._settings import OWNED_KEYS, REDACTED, ClientConfig, Option, Options, redact_options
+from ._settings import OWNED_KEYS, ClientConfig, Option, Options
 from ._topics import TopicAdmin, TopicChange, TopicDescription, WantedTopic, describe_topics
 
 __all__ = [
     "ERROR_KINDS",
     "OWNED_KEYS",
-    "REDACTED",
     "AcknowledgedProducer",
     "Acknowledgement",
-    "Bounds",
     "BrokerError",
     "BrokerUnreachableError",
     "ClientConfig",
@@ -64,11 +63,9 @@ __all__ = [
     "InvalidClientConfigError",
     "InvalidRecordError",
     "KafkaClientError",
-    "LogSink",
     "NotAuthorizedError",
     "OAuth",
     "OAuthToken",
-    "OnFault",
     "Option",
     "Options",
     "Position",
@@ -88,8 +85,8 @@ __all__ = [
     "UnconfirmedError",
     "UnknownTopicError",
     "WantedTopic",
+    "check_producer",
     "classify_kafka_error",
     "describe_topics",
     "kafka_classifier",
-    "redact_options",
 ]

@@ -38,7 +38,7 @@ _BATCH: Final = 500
 _GROUP_PREFIX: Final = "hookline-reader"
 _END_OF_PARTITION: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - a public code whose name begins with _
 
-Bounds: TypeAlias = "dict[int, tuple[int, int]]"
+_Bounds: TypeAlias = "dict[int, tuple[int, int]]"
 """By partition: (first offset, offset after the last)."""
 
 
@@ -54,29 +54,15 @@ class TopicReader:
         self._config = config
         self._timeout_seconds = timeout_seconds
 
-    def bounds(self, topic: str) -> Bounds:
-        """Tell where each partition begins and ends now. Blocks."""
-        with self._opened(topic) as reading:
-            return reading.bounds()
+    def read(self, topic: str, since_ms: int | None = None) -> Iterator[Record]:
+        """Read every record from the start, or from a time (record time, unix ms). Blocks.
 
-    def read(self, topic: str, since_ms: int | None = None, start: Mapping[int, int] | None = None) -> Iterator[Record]:
-        """Read every record from the start, or from a time (record time, unix ms), or from given offsets. Blocks.
-
-        With `start`, partitions that it does not name are left out. Each partition comes in order; partitions mix.
+        Each partition comes in order; partitions mix.
         """
         with self._opened(topic) as reading:
-            reading.begin(since_ms, start)
+            reading.begin(since_ms)
             while (batch := reading.next_batch()) is not None:
                 yield from batch
-
-    def fetch(self, topic: str, partition: int, offset: int) -> Record | None:
-        """Read the record at one offset; None when there is none, or none any more. Blocks."""
-        with self._opened(topic) as reading:
-            reading.begin_at(partition, offset)
-            while (batch := reading.next_batch()) is not None:
-                if batch:
-                    return batch[0] if batch[0].offset == offset else None
-        return None
 
     async def stream(self, topic: str, since_ms: int | None = None) -> AsyncGenerator[Record, None]:
         """Read as `read` does, without blocking the loop. Close the generator (`contextlib.aclosing`)."""
@@ -84,7 +70,7 @@ class TopicReader:
         pool = ThreadPoolExecutor(1, "hookline-reader")
         try:
             await _call(pool, reading.open)
-            await _call(pool, partial(reading.begin, since_ms, None))
+            await _call(pool, partial(reading.begin, since_ms))
             while (batch := await _call(pool, reading.next_batch)) is not None:
                 for record in batch:
                     yield record
@@ -141,24 +127,14 @@ class _Reading:
         if consumer is not None:
             consumer.close()
 
-    def bounds(self) -> Bounds:
-        return {number: self._watermarks(number) for number in self._partitions()}
-
-    def begin(self, since_ms: int | None, start: Mapping[int, int] | None) -> None:
-        bounds = self.bounds()
+    def begin(self, since_ms: int | None) -> None:
+        bounds = {number: self._watermarks(number) for number in self._partitions()}
         starts = {number: low for number, (low, _) in bounds.items()}
         if since_ms is not None and self._is_embedded():
             self._since_ms = since_ms
         elif since_ms is not None:
             starts = self._offsets_since(since_ms, bounds)
-        if start is not None:
-            starts = {number: max(start[number], low) for number, low in starts.items() if number in start}
         self._assign(starts, {number: high for number, (_, high) in bounds.items()})
-
-    def begin_at(self, partition: int, offset: int) -> None:
-        low, high = self.bounds().get(partition, (0, 0))
-        if low <= offset < high:
-            self._assign({partition: offset}, {partition: offset + 1})
 
     def next_batch(self) -> list[Record] | None:
         """Give the next records; None at the end."""
@@ -240,7 +216,7 @@ class _Reading:
 
         return self._asked(f"looking for a time in topic {self._topic}", ask)
 
-    def _offsets_since(self, since_ms: int, bounds: Bounds) -> dict[int, int]:
+    def _offsets_since(self, since_ms: int, bounds: _Bounds) -> dict[int, int]:
         asked = [TopicPartition(self._topic, number, since_ms) for number in bounds]
 
         def ask(consumer: Consumer, seconds: float) -> list[TopicPartition]:

@@ -80,11 +80,6 @@ _ALIASES: Final[Mapping[str, str]] = {
 _REFUSED_BY_NEW_PROTOCOL: Final = frozenset(
     {"partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms", "group.protocol.type"}
 )
-_SECRET_WORDS: Final = ("password", "secret", "private", "ssl.key", "ssl_key", "oauthbearer.config", "token", ".pem")
-_PUBLIC_KEYS: Final = frozenset({"sasl.oauthbearer.token.endpoint.url"})
-REDACTED: Final = "[redacted]"
-
-_logger: Final = logging.getLogger("hookline.kafka")
 
 
 class ClientConfig:
@@ -149,25 +144,12 @@ class ClientConfig:
         """Make the options of an admin client. `on_fault` is called inside its `poll`."""
         return {**self._merged(_ADMIN_DEFAULTS, "admin"), **self._callbacks(on_fault)}
 
-    def redacted(self) -> dict[str, dict[str, Option]]:
-        """Show the user's options by table, credentials masked."""
-        return {table: redact_options(options) for table, options in self._tables.items()}
-
     def _merged(self, defaults: Options, table: str) -> dict[str, Option]:
         return {**defaults, **self._tables["common"], **self._tables[table]}
 
     def _callbacks(self, on_fault: OnFault | None) -> dict[str, object]:
         callbacks: dict[str, object] = {"logger": QuietLog(self._log), "error_cb": guarded_on_fault(on_fault)}
         return callbacks if self._oauth is None else {**callbacks, "oauth_cb": GuardedOAuth(self._oauth)}
-
-
-def redact_options(options: Options) -> dict[str, Option]:
-    """Mask the values of options that hold credentials."""
-    return {key: REDACTED if _is_secret(key) else value for key, value in options.items()}
-
-
-def _is_secret(key: str) -> bool:
-    return key not in _PUBLIC_KEYS and any(word in key for word in _SECRET_WORDS)
 
 
 def _accepted(table: str, options: Options) -> Options:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.kafka import OWNED_KEYS, REDACTED, ClientConfig, InvalidClientConfigError, RefusedKeyError
+from hookline.kafka import OWNED_KEYS, ClientConfig, InvalidClientConfigError, RefusedKeyError
 
 if TYPE_CHECKING:
     from hookline.kafka import Options
@@ -122,7 +122,7 @@ def test_a_value_of_another_type_is_refused() -> None:
 
 
 def test_credentials_are_never_shown() -> None:
-    """Neither the redacted view nor the text of the settings holds a secret (P15)."""
+    """The text of the settings holds no secret (P15)."""
     secrets: Options = {
         "sasl.password": "hunter2",
         "ssl.key.password": "hunter2",
@@ -133,9 +133,6 @@ def test_credentials_are_never_shown() -> None:
         "sasl.oauthbearer.assertion.private.key.pem": "hunter2",
     }
     config = ClientConfig(common={**_BOOTSTRAP, **secrets, "sasl.username": "ann"})
-    shown = config.redacted()["common"]
-    assert all(shown[key] == REDACTED for key in secrets)
-    assert (shown["sasl.username"], shown["bootstrap.servers"]) == ("ann", "h:1")
     assert "hunter2" not in f"{config!r} {config}"
 
 
