@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -19,6 +17,7 @@ from ._call import Caller
 from ._doors import Doors, HookNotReadyError
 from ._hook import DEFAULT_TIMEOUT_SECONDS
 from ._log import say_given_up, say_retry
+from ._places import Places
 from ._registry import by_name, hooks_of
 from ._work import Failed, HookRun, Work
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from ._hook import Hook, Resolver
 
 _NOT_READY_SECONDS = 0.5
-_BUSY_SECONDS = 0.05
 _TOGETHER_SECONDS = 0.1
 
 _log = get_logger(__name__)
@@ -73,7 +71,7 @@ class Stage:
         self._leave_seconds = leave_seconds
         self._caller = Caller()
         self._doors = Doors()
-        self._running: Counter[str] = Counter()
+        self._places = Places(policy.concurrency, metrics)
 
     async def __aenter__(self) -> Self:
         """Begin to enter the hooks that the resolver lists."""
@@ -159,7 +157,7 @@ class Stage:
             errors = await self._call_together(ready, delivery, work)
         finally:
             for run in ready:
-                self._release(run)
+                self._places.give_back(run)
         return {run.name: error for run, error in zip(ready, errors, strict=True) if error is not None}
 
     async def _call_together(
@@ -175,21 +173,10 @@ class Stage:
         if run.hook is None or not self._doors.is_open(run.hook):
             run.due_at = time.monotonic() + _NOT_READY_SECONDS
             return False
-        if self._running[run.name] >= self._policy.concurrency.get(run.name, sys.maxsize):
-            run.due_at = time.monotonic() + _BUSY_SECONDS
+        if not self._places.take(run):
+            run.due_at = time.monotonic() + self._places.delay_seconds(run.name)
             return False
-        self._count_running(run, 1)
-        run.admitted = True
         return True
-
-    def _release(self, run: HookRun) -> None:
-        if run.admitted:
-            run.admitted = False
-            self._count_running(run, -1)
-
-    def _count_running(self, run: HookRun, change: int) -> None:
-        self._running[run.name] += change
-        self._metrics.hook_in_flight.set(self._running[run.name], hook=run.name)
 
     def _note_age(self, work: Work) -> None:
         """Note how old an event is that is done; one without a timestamp has no age, one from the future none yet."""
@@ -202,7 +189,7 @@ class Stage:
         began = time.perf_counter()
         call = self._caller.call(run.hook, work.event, self._timeout_seconds(run.hook))
         result = await invoke(call, lambda: delivery.cut_off)
-        self._release(run)
+        self._places.give_back(run)
         self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
         outcome = "error" if isinstance(result, Raised) else "ok"
         self._metrics.hook_attempts_total.labels(hook=run.name, outcome=outcome).inc()

@@ -22,9 +22,9 @@ class Failed:
     error: BaseException
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class HookRun:
-    """One hook's way through one event: pending, done or failed for good."""
+    """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
     name: str
     hook: Hook | None
