@@ -17,7 +17,6 @@ from hookline.integrations._errors import (
     AuditFileLockedError,
     IntegrationError,
     NotOpenError,
-    UnknownKindError,
     WarehouseSchemaError,
 )
 from hookline.integrations._log import Log, LogOptions
@@ -46,13 +45,11 @@ __all__ = [
     "Noop",
     "NoopOptions",
     "NotOpenError",
-    "UnknownKindError",
     "Warehouse",
     "WarehouseOptions",
     "WarehouseSchemaError",
     "Webhook",
     "WebhookOptions",
-    "build",
 ]
 
 
@@ -73,14 +70,3 @@ class Integration(Protocol):
 KINDS: Mapping[str, type[Integration]] = MappingProxyType(
     {integration.kind: integration for integration in (Noop, Log, Audit, Warehouse, Webhook)}
 )
-
-
-def build(kind: str, name: str, options: Mapping[str, object]) -> Integration:
-    """Make the hook `name` of a kind from its keys in `[[hooks]]`.
-
-    Raises UnknownKindError, and pydantic.ValidationError for keys or values that the kind does not take. Opens nothing.
-    """
-    if kind not in KINDS:
-        raise UnknownKindError(kind, sorted(KINDS))
-    integration = KINDS[kind]
-    return integration(name, integration.Options.model_validate(options))

@@ -6,7 +6,6 @@
         ├── AuditFileError            audit: the path is no audit file that may be written
         │   └── AuditFileLockedError  audit: another process writes it
         ├── NotOpenError              handle() outside `async with`
-        ├── UnknownKindError          no integration of that kind ships
         └── WarehouseSchemaError      warehouse: the table exists with other columns
 
 Whatever comes from below passes as it is: `OSError`, `sqlite3.Error`, httpx2's transport errors,
@@ -47,14 +46,6 @@ class NotOpenError(IntegrationError):
 
     def __init__(self, hook: str) -> None:
         super().__init__(f"hook {hook} is not open: enter it with `async with` before its first event")
-
-
-class UnknownKindError(IntegrationError):
-    """Report a kind that does not ship, with the kinds that do."""
-
-    def __init__(self, kind: str, known: list[str]) -> None:
-        super().__init__(f"there is no hook of kind {kind!r}; the kinds that ship are {', '.join(known)}")
-        self.kind = kind
 
 
 class WarehouseSchemaError(IntegrationError):

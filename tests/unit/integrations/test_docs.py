@@ -9,8 +9,9 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from hookline.contract import Event, parse_webhook_secret, sign_webhook, webhook_message_id
-from hookline.integrations import KINDS, build
+from hookline.integrations import KINDS
 from hookline.integrations._cloudevent import cloudevent_json
+from tests.unit.integrations.kinds import build
 
 PAGE = (Path(__file__).parents[3] / "docs" / "hooks.md").read_text(encoding="utf-8")
 SERVICE_KEYS = {"name", "kind", "types", "timeout_seconds"}

@@ -13,12 +13,11 @@ from hookline.integrations import (
     LogOptions,
     NoopOptions,
     NotOpenError,
-    UnknownKindError,
     WarehouseOptions,
     WebhookOptions,
-    build,
 )
 from tests.unit.integrations.events import failed_batch
+from tests.unit.integrations.kinds import build
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 CANARY = "c4n4ryT0ken"
@@ -57,13 +56,6 @@ def test_an_unknown_key_is_refused(kind: str) -> None:
 def test_every_option_is_described(model: type[BaseModel]) -> None:
     """Each key says what it is for."""
     assert all(field.description for field in model.model_fields.values())
-
-
-def test_an_unknown_kind_is_refused_by_name() -> None:
-    """A kind that does not ship is a typed error that knows the kind."""
-    with pytest.raises(UnknownKindError) as caught:
-        build("fax", "mine", {})
-    assert caught.value.kind == "fax"
 
 
 @pytest.mark.parametrize("kind", ["audit", "warehouse", "webhook"])
