@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
 
 from ._errors import (
     ErrorKind,
@@ -173,12 +173,11 @@ class ProducerClient:
 
     def _run(self) -> None:
         try:
-            self._producer = self._connect({**self._config, "error_cb": self._on_error})
-        except (KafkaException, TypeError, ValueError) as error:
-            said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-            self._broken = Fault("_INVALID_ARG", ErrorKind.CONFIGURATION, said)
+            self._producer = _made(self._connect, {**self._config, "error_cb": self._on_error})
+        except InvalidClientConfigError as error:
+            self._broken = Fault("_INVALID_ARG", ErrorKind.CONFIGURATION, str(error))
             self.finished.set_result(0)
-            self.ready.set_exception(InvalidClientConfigError(f"no producer can be made: {said}"))
+            self.ready.set_exception(error)
             return
         self.ready.set_result(None)
         while self.usable:
@@ -236,6 +235,22 @@ class ProducerClient:
         # A refused password shows as a timeout; what the client said last is the truth.
         last = self._last_fault
         return last if last and is_authorization(last.code) and fault.kind is ErrorKind.DEPENDENCY else fault
+
+
+def check_producer(config: Mapping[str, object]) -> None:
+    """Make a producer of these options and drop it: whatever librdkafka refuses raises InvalidClientConfigError.
+
+    Talks to nobody when the options name no broker.
+    """
+    _made(Producer, dict(config))
+
+
+def _made(connect: Connect, options: dict[str, object]) -> ProducerLike:
+    try:
+        return connect(options)
+    except (KafkaException, TypeError, ValueError) as error:
+        said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        raise InvalidClientConfigError(f"no producer can be made: {said}") from error
 
 
 _alive: Final[weakref.WeakSet[ProducerClient]] = weakref.WeakSet()

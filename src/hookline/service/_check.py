@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.kafka import ClientConfig, KafkaClientError, TopicAdmin
+from hookline.kafka import ClientConfig, KafkaClientError, TopicAdmin, check_producer
 from hookline.service._hooks import build_hooks
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._secrets import signing_keys
@@ -59,8 +59,9 @@ def _make_clients(settings: Settings) -> None:
     """Make a client of each table's options, one that knows no broker. Raises `SettingsError`."""
     settings.client_config()
     tables = settings.with_bootstrap("").kafka.tables()
-    for table in ("common", "consumer", "producer", "admin"):
-        _make_client(settings, table, tables["common"] | tables[table])
+    for table in ("common", "consumer", "admin"):
+        _judge(settings, table, partial(_make_admin, tables["common"] | tables[table]))
+    _judge(settings, "producer", partial(_make_producer, tables["common"], tables["producer"]))
 
 
 class _Silent:
@@ -68,10 +69,18 @@ class _Silent:
         """Say nothing: a client without a broker complains of just that."""
 
 
-def _make_client(settings: Settings, table: str, options: dict[str, str]) -> None:
+def _make_admin(options: dict[str, str]) -> None:
+    with TopicAdmin(ClientConfig(common=options, log=_Silent())):
+        return
+
+
+def _make_producer(common: dict[str, str], options: dict[str, str]) -> None:
+    check_producer(ClientConfig(common=common, producer=options, log=_Silent()).producer())
+
+
+def _judge(settings: Settings, table: str, make: Callable[[], None]) -> None:
     try:
-        with TopicAdmin(ClientConfig(common=options, log=_Silent())):
-            return
+        make()
     except KafkaClientError as error:
         where = settings.place("kafka", table)
         raise SettingsError([Problem(f"kafka.{table}: {error}", where, "see librdkafka's CONFIGURATION.md")]) from error

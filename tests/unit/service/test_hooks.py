@@ -7,10 +7,18 @@ import pytest
 
 from hookline.contract import Event
 from hookline.hooks import hooks_of
-from hookline.service import Settings, SettingsError, build_hooks, check_settings, load_settings
+from hookline.service import (
+    Problem,
+    Settings,
+    SettingsError,
+    build_hooks,
+    check_connections,
+    check_settings,
+    load_settings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 KAFKA = '[kafka.common]\n"bootstrap.servers" = "127.0.0.1:1"\n'
@@ -296,3 +304,13 @@ def test_check_names_a_client_option_that_is_none(tmp_path: Path, text: str, nam
     """An option that librdkafka does not know, or whose value it refuses, is found without a broker, and told once."""
     (problem,) = check_settings(load(tmp_path, KAFKA + text))
     assert f'"{named}"' in problem.what
+
+
+@pytest.mark.parametrize("option", ['"max.in.flight" = 10', '"message.send.max.retries" = 0', '"linger" = 5'])
+@pytest.mark.parametrize("check", [check_settings, check_connections])
+def test_check_judges_the_producer_as_it_will_be_made(
+    tmp_path: Path, option: str, check: Callable[[Settings], list[Problem]]
+) -> None:
+    """P1: an option that does not go with a confirmed publish is found by a check, and by a start that waits for it."""
+    (problem,) = check(load(tmp_path, f"{KAFKA}[kafka.producer]\n{option}\n"))
+    assert "kafka.producer" in problem.what
