@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from hookline.service._settings import Settings
 
 _FLUSH_SECONDS = 2.0
+_CLIENT_SECONDS = 5.0
 _GENERATION_0 = 50_000
 
 _log = get_logger(__name__)
@@ -71,14 +72,22 @@ class Service:
         self._watch = TopicWatch(self._client, self._topics(), self._answered)
         self._chores: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
+        self._is_stopping = False
 
     async def start(self) -> None:
-        """Begin in order: health, producer, hooks, stage, reconciler. Raises ListenError when the address is taken."""
-        await self._stack.enter_async_context(self._health)
-        self._stack.push_async_callback(self._close_producer)
-        await self._stack.enter_async_context(self._http)
-        await self._stack.enter_async_context(self._stage)
-        await self._stack.enter_async_context(self._reconciler)
+        """Begin in order: health, producer, hooks, stage, reconciler.
+
+        Raises ListenError when the address is taken, InvalidClientConfigError when no producer can be made of the
+        settings; no record has been read then, and nothing is left open.
+        """
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._health)
+            stack.push_async_callback(self._close_producer)
+            await self._start_producer()
+            await stack.enter_async_context(self._http)
+            await stack.enter_async_context(self._stage)
+            await stack.enter_async_context(self._reconciler)
+            self._stack = stack.pop_all()
         self._chores += [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
         await self._stage_engine.start()
         await self._reconciler_engine.start()
@@ -99,6 +108,8 @@ class Service:
 
     async def stop(self) -> None:
         """Drain, commit, leave the groups, leave the hooks, flush, and stop answering."""
+        self._is_stopping = True
+        self.metrics.ready.set(0)
         _log.info("stopping", domain=self._settings.domain, drain_seconds=self._settings.drain_seconds)
         for chore in self._chores:
             chore.cancel()
@@ -176,6 +187,12 @@ class Service:
             meter=EngineMeter(self.metrics),
         )
 
+    async def _start_producer(self) -> None:
+        # Bounded: making it waits for the user's oauth callable, and a signal is not listened to before the start is over.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLIENT_SECONDS):
+                await self._producer.start()
+
     async def _close_producer(self) -> None:
         unconfirmed = await self._producer.close(_FLUSH_SECONDS)
         if unconfirmed:
@@ -195,7 +212,9 @@ class Service:
         engines = {"stage": self._stage_engine, "reconciler": self._reconciler_engine}
         checks = [check for name, engine in engines.items() for check in _engine_checks(name, engine)]
         waiting = self._stage.waiting_hooks()
+        stopping = [Check("stopping", "draining")] if self._is_stopping else []
         return [
+            *stopping,
             *self._watch.checks(),
             *checks,
             Check("hooks", f"not entered yet: {', '.join(waiting)}" if waiting else ""),
