@@ -16,6 +16,7 @@ import standardwebhooks
 from hookline.contract import WebhookSecretError
 from hookline.errs import HttpStatusError, Verdict, classify
 from hookline.integrations import AddressRefusedError, Webhook, WebhookOptions
+from tests.support.missing import missing
 from tests.unit.integrations.events import failed_batch
 from tests.unit.integrations.logs import lines_of
 from tests.unit.integrations.receiver import answer, drip, endless, half_body, hang, receiving
@@ -346,7 +347,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a certificate for receiver.test that is its own authority."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        pytest.skip("openssl is not installed")
+        missing("openssl is not installed (Debian: apt-get install openssl)")
     folder = tmp_path_factory.mktemp("tls")
     command = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=receiver.test -addext subjectAltName=DNS:receiver.test -keyout {folder}/key.pem -out {folder}/cert.pem"
     subprocess.run([openssl, *command.split()], check=True, capture_output=True)

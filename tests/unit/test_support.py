@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.kafka._settings import Addresses, as_environment, broker_settings
 from tests.support.leaks import LeakError, check_tasks, check_threads
+from tests.support.missing import missing
 from tests.support.ports import free_ports
 from tests.support.receiver import Answer
 from tests.support.waiting import NotInTimeError, eventually, eventually_async
@@ -114,3 +115,13 @@ def test_topics_are_never_made_by_themselves(made: str) -> None:
         assert as_environment(settings)["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
     else:
         assert settings["auto.create.topics.enable"] == "false"
+
+
+@pytest.mark.parametrize(("ci", "ends"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+def test_what_is_missing_fails_only_where_nothing_may_be_left_out(
+    monkeypatch: pytest.MonkeyPatch, ci: str, ends: type[BaseException]
+) -> None:
+    """A test that lacks a program is skipped on a laptop and fails with `CI=true`."""
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(ends):
+        missing("a program")
