@@ -9,7 +9,7 @@ import pytest
 
 from hookline.consume import Delivery, Duplicate, EngineSettings, RetryPolicy
 from hookline.contract import DeadLetter, DeadLetterClass
-from tests.support.engine import QUICK, ScriptedHandler, forever, running
+from tests.support.engine import QUICK, ScriptedHandler, forever, running, until_settled
 from tests.support.kafka import TestBroker
 from tests.support.waiting import eventually_async
 
@@ -29,15 +29,6 @@ def name_of(delivery: Delivery) -> str:
 async def committed(broker: TestBroker, group: str, topic: str) -> dict[int, int]:
     """Ask for the committed offsets, off the loop."""
     return await asyncio.to_thread(broker.committed, group, topic)
-
-
-async def until_settled(broker: TestBroker, group: str, topic: str) -> None:
-    """Wait until the group has committed to the end."""
-    for _ in range(100):
-        if await asyncio.to_thread(broker.settled, group, topic):
-            return
-        await asyncio.sleep(0.1)
-    pytest.fail("not committed to the end")
 
 
 async def test_records_of_a_subject_run_in_order_across_retries(broker: TestBroker) -> None:

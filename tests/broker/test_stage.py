@@ -11,7 +11,7 @@ import pytest
 from hookline.consume import Duplicate
 from hookline.contract import DeadLetter, DeadLetterClass, encode_event
 from hookline.hooks import Hooks, Stage
-from tests.support.engine import running
+from tests.support.engine import running, until_settled
 from tests.support.hooks import Acting, Script, event_of, stage_of
 from tests.support.waiting import eventually_async
 
@@ -46,11 +46,7 @@ class Shop:
 
     async def until_settled(self) -> None:
         """Wait until the group has committed to the end."""
-        for _ in range(100):
-            if await asyncio.to_thread(self.broker.settled, self.group, self.topic):
-                return
-            await asyncio.sleep(0.1)
-        pytest.fail("not committed to the end")
+        await until_settled(self.broker, self.group, self.topic)
 
     async def letters(self) -> list[DeadLetter]:
         """Read the dead letters."""

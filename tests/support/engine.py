@@ -24,7 +24,7 @@ from hookline.consume import (
 )
 from hookline.errs import classify
 from hookline.kafka import AcknowledgedProducer, ClientConfig, GroupConsumer
-from tests.support.waiting import eventually_async
+from tests.support.waiting import NotInTimeError, eventually_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -138,6 +138,15 @@ def client_of(broker: TestBroker, options: dict[str, str] | None = None) -> Clie
     """Make client settings for a broker; the new group protocol joins at once on the embedded one."""
     consumer = {"group.protocol": "consumer"} if broker.kind == "embedded" else {"session.timeout.ms": "6000"}
     return ClientConfig(common={"bootstrap.servers": broker.bootstrap}, consumer=consumer | (options or {}))
+
+
+async def until_settled(broker: TestBroker, group: str, topic: str) -> None:
+    """Wait until the group has committed to the end, looking off the loop."""
+    for _ in range(100):
+        if await asyncio.to_thread(broker.settled, group, topic):
+            return
+        await asyncio.sleep(0.1)
+    raise NotInTimeError(f"group {group}: {topic} is not committed to the end")
 
 
 async def forever(_: Delivery) -> None:

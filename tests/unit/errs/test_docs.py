@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import hookline.errs
-from hookline.errs import KNATIVE_RETRY_STATUSES, Verdict
+from hookline.errs import DEFAULT_RETRY_STATUSES, KNATIVE_RETRY_STATUSES, Verdict
 
 PAGE = (Path(__file__).parents[3] / "docs/errors.md").read_text()
 
@@ -19,10 +19,15 @@ def test_every_verdict_is_explained() -> None:
 
 def test_the_page_names_what_is_there() -> None:
     """Names in the page exist."""
-    assert KNATIVE_RETRY_STATUSES
     for name in ("http_classifier", "sql_classifier", "connection_classifier", "timeout_classifier", "generic_classifier", "HttpStatusError", "attribution", "Subject"):  # fmt: skip
         assert name in PAGE
         assert name in hookline.errs.__all__
+
+
+def test_the_page_names_what_knative_adds() -> None:
+    """The statuses that Knative's set retries beyond the usual one are those that the page lists."""
+    added = sorted(KNATIVE_RETRY_STATUSES - DEFAULT_RETRY_STATUSES)
+    assert f"also waits on {', '.join(map(str, added[:-1]))} and {added[-1]}, as Knative" in PAGE
 
 
 def test_all_is_complete_and_sorted() -> None:
