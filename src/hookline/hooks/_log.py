@@ -73,6 +73,16 @@ def say_overdue(event: Event, hook: str, timeout_seconds: float) -> None:
     )
 
 
+def say_unforeseen(event: Event, line: str, error: BaseException) -> None:
+    """Tell with the traceback of an error beside the hooks' own; the event stays."""
+    _log.error(
+        "event held: an error that is no hook's",
+        **_about(event),
+        error=line,
+        exc_info=(type(error), error, _trace_of(error)),
+    )
+
+
 def _say_ended(work: Work, outcome: Outcome) -> None:
     about = {**_about(work.event), "version": work.event.version}
     if isinstance(outcome, Duplicate):

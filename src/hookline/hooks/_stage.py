@@ -16,7 +16,7 @@ from hookline.telemetry import get_logger
 from ._call import Caller
 from ._doors import Doors, HookNotReadyError
 from ._hook import DEFAULT_TIMEOUT_SECONDS
-from ._log import say_given_up, say_retry
+from ._log import say_given_up, say_retry, say_unforeseen
 from ._places import Places
 from ._registry import by_name, hooks_of
 from ._work import Failed, HookRun, Work
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _NOT_READY_SECONDS = 0.5
 _TOGETHER_SECONDS = 0.1
+_UNFORESEEN_SECONDS = 5.0
 
 _log = get_logger(__name__)
 
@@ -102,9 +103,10 @@ class Stage:
     async def handle(self, delivery: Delivery) -> None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
         work = _work(delivery)
+        work.raised = {}
         now = time.monotonic()
         due = [run for run in work.pending() if run.due_at <= now + _TOGETHER_SECONDS]
-        work.raised = await self._run(delivery, work, due)
+        await self._run(delivery, work, due)
         group = HookErrorGroup.of((run.name, work.error_of(run)) for run in work.runs)
         if group is not None:
             raise group
@@ -119,12 +121,14 @@ class Stage:
             return GiveUp(DeadLetterClass.MALFORMED, error.code, self._policy.redactor.redact(str(error)))
         if not isinstance(work, Work) or not work.resolved:
             return self._refuse(delivery, error)
+        if not isinstance(error, HookErrorGroup | HookNotReadyError):
+            return self._pause(work, error)
         for run in work.pending():
             if run.name in work.raised:
                 self._weigh(work.event, run, work.raised[run.name])
         pending = work.pending()
         if not pending:
-            return _give_up(work)
+            return _give_up(work) if work.failed() else self._pause(work, error)
         delay_seconds = max(min(run.due_at for run in pending) - time.monotonic(), 0.0)
         return Retry(delay_seconds) if work.raised else Hold(delay_seconds)
 
@@ -150,24 +154,23 @@ class Stage:
             HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in dict.fromkeys(work.redrive.hooks)
         ]
 
-    async def _run(self, delivery: Delivery, work: Work, due: Sequence[HookRun]) -> dict[str, BaseException]:
-        """Run hooks together and return what they raised; one that is not entered yet or busy is put off, uncharged."""
+    async def _run(self, delivery: Delivery, work: Work, due: Sequence[HookRun]) -> None:
+        """Run hooks together and note what they raise; one that is not entered yet or busy is put off, uncharged."""
         ready = [run for run in due if self._admits(run)]
         try:
-            errors = await self._call_together(ready, delivery, work)
+            await self._call_together(ready, delivery, work)
         finally:
             for run in ready:
                 self._places.give_back(run)
-        return {run.name: error for run, error in zip(ready, errors, strict=True) if error is not None}
 
-    async def _call_together(
-        self, runs: Sequence[HookRun], delivery: Delivery, work: Work
-    ) -> list[BaseException | None]:
+    async def _call_together(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> None:
         if len(runs) == 1:
-            return [await self._call(runs[0], delivery, work)]
+            await self._call(runs[0], delivery, work)
+            return
+        # What a task returns is not asked for: a hook may have cancelled its own.
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._call(run, delivery, work)) for run in runs]
-        return [task.result() for task in tasks]
+            for run in runs:
+                group.create_task(self._call(run, delivery, work))
 
     def _admits(self, run: HookRun) -> bool:
         if run.hook is None or not self._doors.is_open(run.hook):
@@ -183,24 +186,24 @@ class Stage:
         if work.event.timestamp_ms:
             self._metrics.event_age_seconds.observe(max(time.time() - work.event.timestamp_ms / 1000, 0.0))
 
-    async def _call(self, run: HookRun, delivery: Delivery, work: Work) -> BaseException | None:
+    async def _call(self, run: HookRun, delivery: Delivery, work: Work) -> None:
         if run.hook is None:
-            return None
+            return
         began = time.perf_counter()
-        call = self._caller.call(run.hook, work.event, self._timeout_seconds(run.hook))
-        result = await invoke(call, lambda: delivery.cut_off)
+        result = await invoke(self._call_hook(run, run.hook, work.event), lambda: delivery.cut_off)
         self._places.give_back(run)
         self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
         outcome = "error" if isinstance(result, Raised) else "ok"
         self._metrics.hook_attempts_total.labels(hook=run.name, outcome=outcome).inc()
         if isinstance(result, Raised):
-            return result.error
-        run.done = True
-        return None
+            work.raised[run.name] = result.error
+        else:
+            run.done = True
 
-    def _timeout_seconds(self, hook: Hook) -> float:
-        own: float = getattr(hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
-        return self._policy.timeout_seconds.get(hook.name, own)
+    async def _call_hook(self, run: HookRun, hook: Hook, event: Event) -> None:
+        """Call a hook within its time; that the hook cannot tell its time limit is its own failure."""
+        own_seconds: float = getattr(hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
+        await self._caller.call(hook, event, self._policy.timeout_seconds.get(run.name, own_seconds))
 
     def _weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
         """Classify what a hook raised, once, and decide whether it is tried again."""
@@ -240,6 +243,11 @@ class Stage:
         self._metrics.resolver_errors_total.inc()
         _log.error("the resolver failed", topic=delivery.record.topic, offset=delivery.record.offset, error=text)
         return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
+
+    def _pause(self, work: Work, error: BaseException) -> Hold:
+        """Hold an event for an error that is no hook's: a defect, which may be neither a dead letter nor a hot loop."""
+        say_unforeseen(work.event, self._text(error), error)
+        return Hold(_UNFORESEEN_SECONDS)
 
     def _text(self, error: BaseException) -> str:
         return line_with_cause(error, redactor=self._policy.redactor)
