@@ -4,22 +4,17 @@
 into one redacted line. No I/O but the log stream; safe from any thread.
 """
 
-from hookline.telemetry._families import CounterFamily, GaugeFamily, HistogramFamily
 from hookline.telemetry._fields import LOG_FIELDS
-from hookline.telemetry._logs import LogFormat, configure_logging, get_logger, log_fields
+from hookline.telemetry._logs import LogFormat, configure_logging, get_logger
 from hookline.telemetry._metrics import SPECS, Metrics
 from hookline.telemetry._pages import metrics_page
 
 __all__ = [
     "LOG_FIELDS",
     "SPECS",
-    "CounterFamily",
-    "GaugeFamily",
-    "HistogramFamily",
     "LogFormat",
     "Metrics",
     "configure_logging",
     "get_logger",
-    "log_fields",
     "metrics_page",
 ]

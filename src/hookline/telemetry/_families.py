@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from prometheus_client import CollectorRegistry
 
@@ -76,13 +75,6 @@ class GaugeFamily(Family[Gauge]):
     def set(self, value: float, **values: object) -> None:
         """Set one series."""
         self.labels(**values).set(value)
-
-    def set_function(self, read: Callable[[], float], **values: object) -> None:
-        """Let one series be read at each scrape; a reader that raises shows as NaN.
-
-        `read` runs on the scraping thread.
-        """
-        self.labels(**values).set_function(lambda: _read(read))
 
 
 class HistogramFamily(Family[Histogram]):
@@ -163,10 +155,3 @@ class HistogramSpec(Spec[HistogramFamily]):
         """Register the histogram."""
         metric = Histogram(self.name, self.help, self._names(), registry=registry, buckets=self.buckets)
         return HistogramFamily(metric, bounds, domain)
-
-
-def _read(read: Callable[[], float]) -> float:
-    try:
-        return float(read())
-    except Exception:  # noqa: BLE001  # a gauge that cannot be read must not take the whole scrape down
-        return math.nan

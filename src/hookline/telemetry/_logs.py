@@ -12,13 +12,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, cast
 
 import structlog
-from structlog.contextvars import bound_contextvars, merge_contextvars
+from structlog.contextvars import merge_contextvars
 
 from hookline.telemetry._lines import LineFormatter, render_json, renderer_for_people
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from structlog.typing import EventDict, Processor
 
@@ -73,11 +72,6 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
         cache_logger_on_first_use=True,
     )
     return cast("structlog.stdlib.BoundLogger", bound)
-
-
-def log_fields(**fields: object) -> AbstractContextManager[None]:
-    """Add `fields` to every line logged within, in this task and those it starts."""
-    return cast("AbstractContextManager[None]", bound_contextvars(**fields))
 
 
 def _hand_over(_logger: object, _method: str, event_dict: EventDict) -> tuple[tuple[object, ...], dict[str, Any]]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import hookline
 from hookline.errs import Redactor
-from hookline.telemetry import LOG_FIELDS, LogFormat, configure_logging, get_logger, log_fields
+from hookline.telemetry import LOG_FIELDS, LogFormat, configure_logging, get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -262,7 +262,7 @@ def test_fields_of_the_task_are_added(log: Log) -> None:
     """Fields bound around a hook stand on its lines and on those of libraries, and on nobody else's."""
 
     async def run(event_id: str) -> None:
-        with log_fields(event_id=event_id):
+        with structlog.contextvars.bound_contextvars(event_id=event_id):
             await asyncio.sleep(0)
             get_logger("a").info("ours")
             logging.getLogger("lib").info("theirs")
