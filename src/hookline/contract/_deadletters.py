@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Final, Self
 
@@ -186,12 +186,6 @@ class DeadLetter:
         names = None if hooks is None else tuple(hooks)
         redrive = Redrive(redrives=self.redrives + 1, hooks=names, operation=operation, again=again, origin=origin)
         return self.headers + redrive_headers(redrive)
-
-    def with_source(self, source: Origin) -> Self:
-        """Return the letter with `source` where it has none, for letters that other programs wrote."""
-        if self.source != UNKNOWN_ORIGIN:
-            return self
-        return replace(self, source=source)
 
     def _attribution(self, *, shrunk: bool) -> dict[str, str]:
         document = FailureDocument(self.failures, truncated=self.truncated)

@@ -223,8 +223,6 @@ def test_letter_without_any_header() -> None:
     letter = DeadLetter.from_record(None, None, ())
     assert (letter.code, letter.origin, letter.failures) == ("unknown", UNKNOWN_ORIGIN, ())
     assert "hookline-origin" not in dict(letter.republished(hooks=None, operation="op"))
-    assert letter.with_source(SOURCE).source == SOURCE
-    assert sample_letter().with_source(UNKNOWN_ORIGIN).source == SOURCE
 
 
 @pytest.mark.parametrize(
