@@ -10,7 +10,7 @@ from hookline.contract._deadletters import UNKNOWN_ORIGIN, DeadLetter, DeadLette
 from hookline.contract._documents import event_from_json, event_to_json
 from hookline.contract._errors import ContractError, InvalidEventError, MalformedRecordError, WebhookSecretError
 from hookline.contract._event import Event
-from hookline.contract._failures import FailureDocument, HookFailure, clip_text
+from hookline.contract._failures import HookFailure
 from hookline.contract._headers import Headers, read_text
 from hookline.contract._ids import mint_unversioned_id, mint_versioned_id
 from hookline.contract._payload import MAX_EXACT_INTEGER, MAX_FOREIGN_DEPTH, MAX_PAYLOAD_DEPTH
@@ -36,7 +36,6 @@ __all__ = [
     "DeadLetterClass",
     "EncodedRecord",
     "Event",
-    "FailureDocument",
     "Headers",
     "HookEvent",
     "HookFailure",
@@ -51,7 +50,6 @@ __all__ = [
     "Shrink",
     "WebhookSecretError",
     "bind_topic_keys",
-    "clip_text",
     "decode_record",
     "encode_event",
     "event_from_json",

@@ -5,7 +5,7 @@ The reconciler is a handler for the engine of `hookline.consume`; pagers tell pe
 
 from __future__ import annotations
 
-from hookline.deadletters._browse import DeadLetters, ReadTopic
+from hookline.deadletters._browse import DeadLetters
 from hookline.deadletters._clock import Clock
 from hookline.deadletters._errors import (
     DeadLettersError,
@@ -18,12 +18,12 @@ from hookline.deadletters._errors import (
 )
 from hookline.deadletters._execute import Fate, Report, Result, Sender
 from hookline.deadletters._filter import Filter
-from hookline.deadletters._incidents import Incident, IncidentBook, IncidentKey, Sighting, Step, Told
+from hookline.deadletters._incidents import IncidentBook, IncidentKey, Sighting
 from hookline.deadletters._letters import StoredLetter
 from hookline.deadletters._pagers import AlertmanagerPager, Pager, Receiver, WebhookPager
 from hookline.deadletters._pages import Page, PageWriter
 from hookline.deadletters._plan import LeftOut, Plan, PlannedLetter
-from hookline.deadletters._reconciler import Reconciler, ReconcilerSettings, ReconcilerStatus
+from hookline.deadletters._reconciler import Reconciler, ReconcilerSettings
 from hookline.deadletters._republished import LETTER_HEADER, RepublishedIndex
 from hookline.deadletters._rows import Detail, Row
 
@@ -36,7 +36,6 @@ __all__ = [
     "Detail",
     "Fate",
     "Filter",
-    "Incident",
     "IncidentBook",
     "IncidentKey",
     "LeftOut",
@@ -49,20 +48,16 @@ __all__ = [
     "Plan",
     "PlanRefusedError",
     "PlannedLetter",
-    "ReadTopic",
     "Receiver",
     "Reconciler",
     "ReconcilerSettings",
-    "ReconcilerStatus",
     "Report",
     "RepublishedIndex",
     "Result",
     "Row",
     "Sender",
     "Sighting",
-    "Step",
     "StoredLetter",
-    "Told",
     "UnknownDeadLetterError",
     "UpdateOwedError",
     "WebhookPager",

@@ -17,7 +17,7 @@ Pure: no I/O, no clock, no state; safe from any thread.
 from hookline.errs._attribution import Attribution, attribution
 from hookline.errs._classify import DEFAULT_CLASSIFIERS, Classifier, classify
 from hookline.errs._describe import describe, line_with_cause, location, retry_after_seconds
-from hookline.errs._groups import HookCrashedError, HookErrorGroup, as_exception
+from hookline.errs._groups import HookCrashedError, HookErrorGroup
 from hookline.errs._http import DEFAULT_RETRY_STATUSES, KNATIVE_RETRY_STATUSES, HttpStatusError, http_classifier
 from hookline.errs._redact import RedactionPatternError, Redactor
 from hookline.errs._retry_after import RETRY_AFTER_LIMIT_SECONDS, parse_retry_after
@@ -49,7 +49,6 @@ __all__ = [
     "Redactor",
     "Subject",
     "Verdict",
-    "as_exception",
     "attribute",
     "attribution",
     "classify",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hookline.service._check import check_connections, check_settings
 from hookline.service._dead_letters import dead_letters_of, redactor_of
-from hookline.service._health import Check, Exposition, HealthServer, ListenError
+from hookline.service._health import Check, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
@@ -20,7 +20,6 @@ from hookline.service._waiting import wait_until_usable
 
 __all__ = [
     "Check",
-    "Exposition",
     "HealthServer",
     "ListenAddress",
     "ListenError",
