@@ -313,7 +313,7 @@ class Engine:
             lane.cut_off()
         if lanes:
             records = [str(lane.queue[0].record) for lane in lanes.values() if lane.queue]
-            _log.warning("cut off what still ran, it comes again", group=self._group, records=records[:_TOLD_RECORDS])
+            _log.warning("cut off what still ran, it comes again", group=self._group, cut_off=records[:_TOLD_RECORDS])
             await asyncio.wait(lanes, timeout=_CANCEL_SECONDS)
 
     def _lane_ended(self, partition: Partition, task: asyncio.Task[None]) -> None:

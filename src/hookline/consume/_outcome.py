@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_exponential_jitter
 
 from hookline.contract import DeadLetterClass, HookFailure
+from hookline.errs import RETRY_AFTER_LIMIT_SECONDS
 
 if TYPE_CHECKING:
     from hookline.errs import Verdict
 
     from ._delivery import Identity
-
-RETRY_AFTER_LIMIT_SECONDS = 3600.0
-"""The longest wait that a failing dependency may ask for; a larger one is cut to this."""
 
 _JITTER = 0.1
 
