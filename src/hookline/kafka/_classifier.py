@@ -9,7 +9,14 @@ from confluent_kafka import KafkaError, KafkaException
 from hookline.errs import Verdict
 
 from ._consumer import CommitError
-from ._errors import BrokerUnreachableError, ErrorKind, ProduceError, TopicError, classify_kafka_error
+from ._errors import (
+    BrokerUnreachableError,
+    ErrorKind,
+    PositionsUnknownError,
+    ProduceError,
+    TopicError,
+    classify_kafka_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +38,7 @@ def kafka_classifier(error: BaseException) -> Verdict:
 
 
 def _kind(error: BaseException) -> ErrorKind | None:
-    if isinstance(error, ProduceError | TopicError | BrokerUnreachableError):
+    if isinstance(error, ProduceError | TopicError | BrokerUnreachableError | PositionsUnknownError):
         return error.kind
     if isinstance(error, CommitError):
         return error.fault.kind

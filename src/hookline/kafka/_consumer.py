@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+import time
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from ._errors import ErrorKind, Fault, InvalidClientConfigError, KafkaClientError
+from ._errors import ErrorKind, Fault, InvalidClientConfigError, KafkaClientError, PositionsUnknownError
 from ._record import Record
+from ._watermarks import ask_watermarks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from confluent_kafka import Message
 
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 
 _ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local codes are public, their names begin with _
 _GROUP_METADATA = b"CGMDv2:"  # librdkafka's form of it; then the member's epoch, -1 before it has joined
+
+_METADATA_REFUSED: Final = "OFFSET_METADATA_TOO_LARGE"
+_AGAIN_SECONDS: Final = 0.05
+_LEAST_SECONDS: Final = 0.01
+_T = TypeVar("_T")
 
 Position: TypeAlias = tuple[int, str]
 """(offset to commit, metadata string)."""
@@ -29,11 +36,19 @@ class ConsumerFatalError(KafkaClientError):
 
 
 class CommitError(KafkaClientError):
-    """A commit was refused; what was committed before is unchanged. `fault` says what it means."""
+    """A commit was refused: of one of its partitions at least, what was committed before is unchanged.
+
+    `fault` says what it means. The client does not tell which partitions; the others are committed.
+    """
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault)
         self.fault = fault
+
+    @property
+    def metadata_refused(self) -> bool:
+        """Tell whether the metadata string is longer than the broker takes: with a shorter one the commit passes."""
+        return self.fault.code == _METADATA_REFUSED
 
     def __str__(self) -> str:
         return f"commit refused: {self.fault}"
@@ -110,16 +125,39 @@ class GroupConsumer:
             raise CommitError(Fault.of(error.args[0])) from error
 
     def commit_now(self, positions: Mapping[int, Position]) -> None:
-        """Commit and wait for the broker. Raises CommitError, also when only one partition was refused."""
+        """Commit and wait for the broker; also inside `assigned`, before the first record.
+
+        Raises CommitError, also when only one partition was refused.
+        """
         try:
             placed = self._consumer.commit(offsets=self._offsets(positions), asynchronous=False)
         except KafkaException as error:
             if error.args[0].code() == _ALREADY_COMMITTED:
                 return
             raise CommitError(Fault.of(error.args[0])) from error
-        for place in placed or []:
-            if place.error is not None:
-                raise CommitError(Fault.of(place.error))
+        if refused := _refusal(placed or []):
+            raise CommitError(Fault.of(refused))
+
+    def committed(self, partitions: Sequence[int], timeout_seconds: float) -> dict[int, Position | None]:
+        """Ask the broker what the group has committed; None where nothing was.
+
+        Blocks, also inside `assigned`. Raises PositionsUnknownError.
+        """
+        found = self._asked(
+            "what was committed", lambda seconds: self._ask_committed(partitions, seconds), timeout_seconds
+        )
+        return {place.partition: _position(place) for place in found}
+
+    def watermarks(self, partitions: Sequence[int], timeout_seconds: float) -> dict[int, tuple[int, int]]:
+        """Ask the broker for (first offset, offset after the last committed record) of partitions, in two requests.
+
+        Blocks, also inside `assigned`. Raises PositionsUnknownError.
+        """
+
+        def ask(seconds: float) -> dict[int, tuple[int, int]]:
+            return ask_watermarks(self._consumer, self._topic, partitions, seconds)
+
+        return self._asked("where partitions begin and end", ask, timeout_seconds)
 
     def is_member(self) -> bool:
         """Tell whether the group counts this member in, also when it has no partition for it.
@@ -143,6 +181,25 @@ class GroupConsumer:
         """Leave the group; the listener is told of the partitions that move away."""
         self._consumer.close()
 
+    def _ask_committed(self, partitions: Sequence[int], seconds: float) -> list[TopicPartition]:
+        found = self._consumer.committed(self._places(partitions), seconds) if partitions else []
+        for place in found:
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return found
+
+    def _asked(self, what: str, ask: Callable[[float], _T], timeout_seconds: float) -> _T:
+        # A coordinator or a leader that just moved refuses for a moment. No poll here: this runs inside one.
+        give_up = time.monotonic() + timeout_seconds
+        while True:
+            try:
+                return ask(max(give_up - time.monotonic(), _LEAST_SECONDS))
+            except KafkaException as error:
+                fault = Fault.of(error.args[0])
+                if fault.kind is not ErrorKind.RETRYABLE or time.monotonic() + _AGAIN_SECONDS >= give_up:
+                    raise PositionsUnknownError(self._topic, what, fault) from error
+            time.sleep(_AGAIN_SECONDS)
+
     def _is_record(self, message: Message) -> bool:
         error = message.error()
         if error is None:
@@ -157,7 +214,7 @@ class GroupConsumer:
         self._listener.faulted(fault)
 
     def _committed(self, error: KafkaError | None, places: list[TopicPartition]) -> None:
-        refused = error or next((place.error for place in places if place.error is not None), None)
+        refused = error or _refusal(places)
         if refused is None or refused.code() == _ALREADY_COMMITTED:
             self._listener.committed(None)
         else:
@@ -180,6 +237,14 @@ class GroupConsumer:
             TopicPartition(self._topic, partition, offset, metadata)
             for partition, (offset, metadata) in positions.items()
         ]
+
+
+def _position(place: TopicPartition) -> Position | None:
+    return None if place.offset < 0 else (place.offset, place.metadata or "")
+
+
+def _refusal(places: Iterable[TopicPartition]) -> KafkaError | None:
+    return next((place.error for place in places if place.error is not None), None)
 
 
 def _open(options: dict[str, object]) -> Consumer:

@@ -7,6 +7,7 @@
     ├── InvalidClientConfigError   librdkafka refuses the settings
     ├── ForkedClientError          a client was used in a child of the process that made it
     ├── BrokerUnreachableError     no broker answered in time; names the bootstrap address
+    ├── PositionsUnknownError      the broker did not tell a group's positions, or a partition's ends, in time
     ├── EmbeddedBrokerError        asked of an embedded broker what only a real one can do
     ├── TopicError
     │   ├── TopicMissingError      the topic does not exist, or may not be seen
@@ -178,6 +179,24 @@ class BrokerUnreachableError(KafkaClientError):
         last = f" ({self.fault})" if self.fault else ""
         origin = f" (set in {self.origin})" if self.origin else ""
         return f"no answer from Kafka at {self.bootstrap}{origin} while {self.doing}{last}"
+
+
+class PositionsUnknownError(KafkaClientError):
+    """The broker did not tell in time where a group, or a partition of `topic`, stands. `fault` says why not."""
+
+    def __init__(self, topic: str, what: str, fault: Fault) -> None:
+        super().__init__(topic, what, fault)
+        self.topic = topic
+        self.what = what
+        self.fault = fault
+
+    @property
+    def kind(self) -> ErrorKind:
+        """Tell an outage from a right that a person must give."""
+        return self.fault.kind
+
+    def __str__(self) -> str:
+        return f"topic {self.topic}: not told {self.what}: {self.fault}"
 
 
 class EmbeddedBrokerError(KafkaClientError):

@@ -8,6 +8,8 @@ from hookline.kafka import (
     BrokerUnreachableError,
     DeliveryTimeoutError,
     ErrorKind,
+    Fault,
+    PositionsUnknownError,
     ProduceError,
     RecordTooLargeError,
     TopicMissingError,
@@ -37,6 +39,10 @@ def test_every_kind_has_its_verdict(kind: ErrorKind, verdict: Verdict) -> None:
         (KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)), Verdict.INFRA_DEPENDENCY),
         (BrokerUnreachableError("h:1", "reading"), Verdict.INFRA_DEPENDENCY_RETRYABLE),
         (TopicMissingError("t", "missing"), Verdict.INFRA_DEPENDENCY_RETRYABLE),
+        (
+            PositionsUnknownError("t", "ends", Fault("_TIMED_OUT", ErrorKind.DEPENDENCY, "")),
+            Verdict.INFRA_DEPENDENCY_RETRYABLE,
+        ),
     ],
 )
 def test_errors_of_hooks_that_use_kafka_are_claimed(error: BaseException, verdict: Verdict) -> None:

@@ -11,6 +11,7 @@ from hookline.kafka import (
     ERROR_KINDS,
     BrokerError,
     BrokerUnreachableError,
+    CommitError,
     DeliveryTimeoutError,
     EmbeddedBrokerError,
     ErrorKind,
@@ -19,6 +20,7 @@ from hookline.kafka import (
     InvalidRecordError,
     KafkaClientError,
     NotAuthorizedError,
+    PositionsUnknownError,
     ProduceError,
     QueueFullError,
     RecordTooLargeError,
@@ -117,12 +119,20 @@ def test_only_what_is_permanent_is_not_retryable() -> None:
         TopicMissingError("orders", "missing"),
         BrokerUnreachableError("h:1", "reading", Fault("_TRANSPORT", ErrorKind.DEPENDENCY, "refused"), "hookline.toml"),
         EmbeddedBrokerError("h:1"),
+        PositionsUnknownError("orders", "what was committed", Fault("_TIMED_OUT", ErrorKind.DEPENDENCY, "late")),
+        CommitError(Fault("OFFSET_METADATA_TOO_LARGE", ErrorKind.PERMANENT, "too large")),
     ],
 )
 def test_errors_survive_pickling(error: KafkaClientError) -> None:
     """An error that crosses a process comes out as it went in."""
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - made on the line itself
     assert (type(copy), copy.args, str(copy)) == (type(error), error.args, str(error))
+
+
+def test_refused_metadata_is_told_apart() -> None:
+    """A commit that passes with a shorter metadata string is not one that fails for ever."""
+    assert CommitError(Fault.of(KafkaError(KafkaError.OFFSET_METADATA_TOO_LARGE))).metadata_refused
+    assert not CommitError(Fault.of(KafkaError(KafkaError.INVALID_COMMIT_OFFSET_SIZE))).metadata_refused
 
 
 def test_the_front_door_has_every_error() -> None:
