@@ -48,7 +48,7 @@ class Metrics:
 
     Each series carries the label `domain`. Families whose label values are all known start at 0, so that `increase()`
     sees the first failure; `declare` makes more of them known. One process, one instance: Prometheus' multiprocess
-    mode is not used. Safe from any thread.
+    mode is not used. Safe from any thread, but for the handles of `labels`, which are each one thread's.
     """
 
     published_total = CounterSpec(
@@ -115,7 +115,7 @@ class Metrics:
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Return the body and content type of a scrape, OpenMetrics when `accept` asks for it. Never raises."""
-        return expose(self.registry, [family.metric for family in self._families.values()], accept)
+        return expose(self.registry, self._families.values(), accept)
 
     def value(self, name: str, **labels: str) -> float | None:
         """Return one sample by its full name without the prefix, such as "records_total"; None when there is none."""
