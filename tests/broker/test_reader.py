@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 
 from hookline.kafka import AcknowledgedProducer, BrokerUnreachableError, ClientConfig, TopicMissingError, TopicReader
 from tests.broker.raw_produce import produce_raw
@@ -113,6 +113,42 @@ async def test_reading_from_a_time(real_kafka: RealKafka) -> None:
     assert young
     assert all((record.timestamp_ms or 0) >= newest for record in young)
     assert len(list(reader.read(topic, since_ms=0))) == 20
+
+
+async def test_ranges_are_read_and_nothing_else(broker: TestBroker) -> None:
+    """Each partition gives what lies in its range, the end left out; one without a range gives nothing."""
+    topic = broker.topic()
+    for partition in (0, 1, 2, 3):
+        for _ in range(6):
+            broker.send(topic, None, b"v", partition=partition)
+    reader = TopicReader(_config(broker.bootstrap))
+    ranges = {0: (2, 4), 1: (4, 100), 2: (3, 3), 7: (0, 5)}
+    records = [record async for record in reader.stream_ranges(topic, ranges)]
+    assert _by_partition(records) == {0: [2, 3], 1: [4, 5]}
+    assert [record async for record in reader.stream_ranges(topic, {})] == []
+
+
+async def test_a_range_begins_where_the_partition_does(real_kafka: RealKafka) -> None:
+    """What retention has deleted is left out, and the rest of the range is read."""
+    topic = real_kafka.fresh_topic(partitions=1)
+    for _ in range(6):
+        real_kafka.send(topic, None, b"v")
+    place = TopicPartition(topic, 0, 3)
+    real_kafka.admin.delete_records([place])[place].result(10)
+    reader = TopicReader(_config(real_kafka.bootstrap))
+    records = [record async for record in reader.stream_ranges(topic, {0: (1, 5)})]
+    assert [record.offset for record in records] == [3, 4]
+
+
+async def test_a_hole_at_the_end_of_a_range_is_no_hang(real_kafka: RealKafka) -> None:
+    """The last offset of a range may have no record (here one that was aborted), with and without others behind it."""
+    topic = real_kafka.fresh_topic(partitions=1)
+    real_kafka.send(topic, b"k", b"before")
+    _abort(real_kafka, topic)
+    reader = TopicReader(_config(real_kafka.bootstrap))
+    assert [record.value async for record in reader.stream_ranges(topic, {0: (0, 2)})] == [b"before"]
+    real_kafka.send(topic, b"k", b"behind")
+    assert [record.value async for record in reader.stream_ranges(topic, {0: (0, 2)})] == [b"before"]
 
 
 async def test_a_hole_at_the_end_is_no_hang(real_kafka: RealKafka) -> None:

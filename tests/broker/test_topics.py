@@ -15,6 +15,7 @@ from hookline.kafka import (
     InvalidClientConfigError,
     TopicAdmin,
     TopicDescription,
+    TopicMissingError,
     TopicRefusedError,
     WantedTopic,
     describe_topics,
@@ -42,6 +43,17 @@ def test_existing_topics_are_described_and_missing_ones_left_out(broker: TestBro
     topic = broker.topic()
     found = describe_topics(ClientConfig(common={"bootstrap.servers": broker.bootstrap}), [topic, "no-such-topic"])
     assert found == {topic: TopicDescription(topic, 4, 1)}
+
+
+def test_the_ends_of_a_topic_are_told(broker: TestBroker) -> None:
+    """A watchdog sees how far the topic has grown without being a consumer of it."""
+    topic = broker.topic()
+    for partition in (1, 3, 3):
+        broker.send(topic, None, b"v", partition=partition)
+    with TopicAdmin(ClientConfig(common={"bootstrap.servers": broker.bootstrap})) as admin:
+        assert admin.end_offsets(topic) == {0: 0, 1: 1, 2: 0, 3: 2}
+        with pytest.raises(TopicMissingError):
+            admin.end_offsets("no-such-topic")
 
 
 def test_an_embedded_broker_is_told_apart() -> None:
@@ -113,7 +125,7 @@ def test_making_a_topic_twice_is_told(admin: TopicAdmin) -> None:
 
 
 def test_a_broker_that_is_away_is_named() -> None:
-    """Asking for settings ends in the time that was given, and the error names the address."""
+    """Asking for settings or ends stops in the time that was given, and the error names the address."""
     bootstrap = f"127.0.0.1:{free_port()}"
     with (
         TopicAdmin(ClientConfig(common={"bootstrap.servers": bootstrap}), timeout_seconds=0.5) as admin,
@@ -121,6 +133,11 @@ def test_a_broker_that_is_away_is_named() -> None:
     ):
         admin.read_settings("t")
     assert away.value.bootstrap == bootstrap
+    with (
+        TopicAdmin(ClientConfig(common={"bootstrap.servers": bootstrap}), timeout_seconds=0.5) as admin,
+        pytest.raises(BrokerUnreachableError),
+    ):
+        admin.end_offsets("t")
 
 
 def test_settings_that_make_no_client_are_told() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -24,6 +24,7 @@ from ._errors import (
     is_authorization,
 )
 from ._record import Record
+from ._watermarks import ask_watermarks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
@@ -66,11 +67,26 @@ class TopicReader:
 
     async def stream(self, topic: str, since_ms: int | None = None) -> AsyncGenerator[Record, None]:
         """Read as `read` does, without blocking the loop. Close the generator (`contextlib.aclosing`)."""
+        async with aclosing(self._streamed(topic, lambda reading: reading.begin(since_ms))) as records:
+            async for record in records:
+                yield record
+
+    async def stream_ranges(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> AsyncGenerator[Record, None]:
+        """Read partitions from an offset up to, and without, another one: {partition: (first, end)}.
+
+        What lies before the partition's first offset or behind its last one is left out, as are partitions that the
+        topic does not have. Otherwise as `stream`; close the generator (`contextlib.aclosing`).
+        """
+        async with aclosing(self._streamed(topic, lambda reading: reading.begin_ranges(ranges))) as records:
+            async for record in records:
+                yield record
+
+    async def _streamed(self, topic: str, begin: Callable[[_Reading], None]) -> AsyncGenerator[Record, None]:
         reading = _Reading(self._config, topic, self._timeout_seconds)
         pool = ThreadPoolExecutor(1, "hookline-reader")
         try:
             await _call(pool, reading.open)
-            await _call(pool, partial(reading.begin, since_ms))
+            await _call(pool, partial(begin, reading))
             while (batch := await _call(pool, reading.next_batch)) is not None:
                 for record in batch:
                     yield record
@@ -128,13 +144,18 @@ class _Reading:
             consumer.close()
 
     def begin(self, since_ms: int | None) -> None:
-        bounds = {number: self._watermarks(number) for number in self._partitions()}
+        bounds = self._watermarks(self._partitions())
         starts = {number: low for number, (low, _) in bounds.items()}
         if since_ms is not None and self._is_embedded():
             self._since_ms = since_ms
         elif since_ms is not None:
             starts = self._offsets_since(since_ms, bounds)
         self._assign(starts, {number: high for number, (_, high) in bounds.items()})
+
+    def begin_ranges(self, ranges: Mapping[int, tuple[int, int]]) -> None:
+        bounds = self._watermarks([number for number in self._partitions() if number in ranges])
+        starts = {number: max(low, ranges[number][0]) for number, (low, _) in bounds.items()}
+        self._assign(starts, {number: min(high, ranges[number][1]) for number, (_, high) in bounds.items()})
 
     def next_batch(self) -> list[Record] | None:
         """Give the next records; None at the end."""
@@ -201,13 +222,11 @@ class _Reading:
 
         return self._asked(f"looking for topic {self._topic}", ask)
 
-    def _watermarks(self, number: int) -> tuple[int, int]:
-        place = TopicPartition(self._topic, number)
+    def _watermarks(self, numbers: list[int]) -> _Bounds:
+        def ask(consumer: Consumer, seconds: float) -> _Bounds:
+            return ask_watermarks(consumer, self._topic, numbers, seconds)
 
-        def ask(consumer: Consumer, seconds: float) -> tuple[int, int]:
-            return consumer.get_watermark_offsets(place, timeout=seconds)
-
-        return self._asked(f"looking for the end of topic {self._topic}", ask)
+        return self._asked(f"looking for the ends of topic {self._topic}", ask)
 
     def _is_embedded(self) -> bool:
         # The embedded broker answers every question for a time with "the end", so there it is told record by record.

@@ -6,13 +6,14 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # exported, but not in the way that strict asks for
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
     ResourceType,
 )
 
@@ -22,6 +23,7 @@ from ._errors import (
     EmbeddedBrokerError,
     Fault,
     InvalidClientConfigError,
+    TopicMissingError,
     TopicRefusedError,
     is_authorization,
 )
@@ -106,8 +108,8 @@ def describe_topics(
 class TopicAdmin:
     """Reads and changes topics. Blocks; for one thread; a context manager. `timeout_seconds` bounds each method.
 
-    Every method but `describe` needs a real broker: the embedded one never answers them, so `plan` refuses it by
-    EmbeddedBrokerError. They raise BrokerUnreachableError, or TopicRefusedError with the broker's code when it refuses.
+    `describe` and `end_offsets` work on every broker. The others need a real one: the embedded one never answers them,
+    so `plan` refuses it by EmbeddedBrokerError. They raise BrokerUnreachableError, or TopicRefusedError with the broker's code when it refuses.
     """
 
     def __init__(self, config: ClientConfig, timeout_seconds: float = 10.0) -> None:
@@ -130,6 +132,22 @@ class TopicAdmin:
         deadline = time.monotonic() + self._timeout_seconds
         found = [self._describe(name, deadline) for name in names]
         return {topic.name: topic for topic in found if topic is not None}
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """Tell where each partition ends for a consumer of committed records, all asked at once.
+
+        Raises TopicMissingError for a topic that does not exist.
+        """
+        found = self.describe([topic])
+        if topic not in found:
+            raise TopicMissingError(topic, f"topic {topic} does not exist at {self._bootstrap}, or may not be seen")
+        end = OffsetSpec.latest()  # type: ignore[no-untyped-call] # not annotated there
+        asked = {TopicPartition(topic, number): end for number in range(found[topic].partitions)}
+        futures = self._client.list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout_seconds
+        )
+        doing = "looking for the ends of topic"
+        return {place.partition: self._result(future, topic, doing).offset for place, future in futures.items()}
 
     def read_settings(self, name: str) -> dict[str, str | None]:
         """Read all settings of a topic as in force, defaults included."""
