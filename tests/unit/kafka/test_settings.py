@@ -60,6 +60,15 @@ def test_a_consumer_never_commits_by_itself() -> None:
     assert options["isolation.level"] == "read_committed"
 
 
+def test_what_is_fetched_ahead_is_bounded_and_may_be_set() -> None:
+    """A sidecar holds at most 16 MiB of records ahead, and comes back at once when there is room; users may say otherwise."""
+    options = ClientConfig(common=_BOOTSTRAP).consumer("g")
+    assert options["queued.max.messages.kbytes"] == 16 * 1024
+    assert options["fetch.queue.backoff.ms"] == 1
+    larger = ClientConfig(common=_BOOTSTRAP, consumer={"queued.max.messages.kbytes": 65_536}).consumer("g")
+    assert larger["queued.max.messages.kbytes"] == 65_536
+
+
 def test_a_producer_is_idempotent_and_waits_for_all_replicas() -> None:
     """A confirmation means that the record is safe, and a key's partition is that of the Java client (P2, P3)."""
     options = ClientConfig(common=_BOOTSTRAP).producer()
