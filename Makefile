@@ -12,11 +12,17 @@ PARTS := lint types imports generated coverage
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: acceptance clean coverage demo format generate generated help imports kafka lint lock test test-shelves test-unit types venv
+.PHONY: acceptance bench bench-quick clean coverage demo format generate generated help imports kafka lint lock test test-shelves test-unit types venv
 
 acceptance: venv ## Run the black-box suite at ACCEPTANCE on a real broker; ARGS="--jobs 3 clean killed" and the like
 	@test -f $(ACCEPTANCE)/acceptance.py || { echo "no acceptance suite at $(ACCEPTANCE): set ACCEPTANCE=path"; exit 1; }
 	$(BIN)/python -m tests.support.kafka -- $(BIN)/python -B $(ACCEPTANCE)/acceptance.py --hookline $(abspath $(BIN))/hookline $(ARGS)
+
+bench: venv ## Measure everything against the bare client, the ceilings and all peers (30 minutes); ARGS="--only B1"
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-quick: venv ## Measure B0, B1, B2 and B4 against the bare client and the ceilings (3 minutes)
+	@$(BIN)/python -m benchmarks --quick $(ARGS)
 
 clean: ## Remove caches, coverage data and built files; virtual environments stay
 	rm -rf .coverage* htmlcov dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
