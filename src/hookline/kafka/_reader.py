@@ -91,8 +91,10 @@ class TopicReader:
                 for record in batch:
                     yield record
         finally:
-            await _call(pool, reading.close)
-            pool.shutdown(wait=False)
+            try:
+                await _call(pool, reading.close)
+            finally:
+                pool.shutdown(wait=False)
 
     @contextmanager
     def _opened(self, topic: str) -> Iterator[_Reading]:
