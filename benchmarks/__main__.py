@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.backlog import run_backlog
 from benchmarks.machine import machine_facts
+from benchmarks.paced import PACED, run_paced
 from benchmarks.peers import Peers, prepare_peers
 from benchmarks.processes import SystemFailedError
 from benchmarks.results import Report, WorkloadResult, line_of, written
@@ -27,7 +28,7 @@ from tests.support.kafka import KafkaError, RealKafka, real_kafka
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-NAMES = ("B0", "B0x3", "B1", "B2")
+NAMES = ("B0", "B0x3", "B1", "B2", "B3", "B4")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,6 +60,10 @@ def _measure(
         if workload.name in names:
             rounds = list(run_backlog(kafka, workload, peers, options.rounds, quick=options.quick))
             yield WorkloadResult(workload.name, workload.says, rounds, dict(peers.not_run))
+    for paced in PACED:
+        if paced.name in names:
+            rounds = list(run_paced(kafka, paced, options.rounds, quick=options.quick))
+            yield WorkloadResult(paced.name, paced.says, rounds)
 
 
 def _parser() -> argparse.ArgumentParser:

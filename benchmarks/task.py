@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import resource
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 __all__ = ["MARK", "OrderCheck", "Stopwatch", "Task", "say"]
@@ -21,7 +23,8 @@ class Task:
     """One run of one system: read `events` records of a topic as a fresh group and call hooks that wait.
 
     A run ends after `stop_after_seconds` from the first hook's start, if it is not 0. `journal` is a file to write the
-    time of each event to; without one nobody times single events. `faulty` makes hooks fail as B3 asks.
+    time of each event to; without one nobody times single events. `faulty` makes hooks fail as B3 asks. `rate` is how
+    many events a second the publisher writes meanwhile, with the keys that `zipf` tells.
     """
 
     bootstrap: str
@@ -37,6 +40,8 @@ class Task:
     journal: str = ""
     faulty: bool = False
     retry_seconds: float = 1.0
+    rate: float = 0.0
+    zipf: bool = False
 
     @property
     def dead_letter_topic(self) -> str:
@@ -91,7 +96,7 @@ class Stopwatch:
             "events": events,
             "seconds": self._seconds,
             "cpu_seconds": self._cpu_seconds,
-            "max_rss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            "max_rss_kib": _peak_kib(),
             **more,
         }
 
@@ -126,6 +131,12 @@ def say(document: dict[str, Any]) -> None:
     """Tell the harness something: one line of JSON on standard output."""
     sys.stdout.write(f"{json.dumps({MARK: document})}\n")
     sys.stdout.flush()
+
+
+def _peak_kib() -> int:
+    # ru_maxrss is no less than what the parent had when it started this process.
+    found = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def _cpu_seconds() -> float:
