@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _TOPIC_SHARE: Final = 0.6
 """Of the time allowed; the rest is for the dead letters, without which nothing counts."""
-_BREATH_SECONDS: Final = 0.01
+_BREATH_SECONDS: Final = 0.005
 _PROGRESS_SECONDS: Final = 2.0
 # A dead letter may be stamped by another clock than its record.
 _SKEW_MS: Final = 600_000
