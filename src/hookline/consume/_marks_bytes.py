@@ -66,6 +66,8 @@ def unpack(packed: bytes) -> list[int]:
 
 def read_varint(packed: bytes, at: int) -> tuple[int, int]:
     """Read one varint; return it and where the next thing begins."""
+    if at < len(packed) and packed[at] < _MORE:
+        return packed[at], at + 1
     end = at
     while end < len(packed) and packed[end] >= _MORE:
         end += 1
