@@ -107,4 +107,6 @@ def altered(delivery: Delivery, **parts: object) -> Delivery:
 
 async def _handle(stage: Stage, delivery: Delivery) -> None:
     stage.identify(delivery)
-    await stage.handle(delivery)
+    rest = stage.handle(delivery)
+    if rest is not None:
+        await rest

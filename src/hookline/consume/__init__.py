@@ -5,16 +5,18 @@ of a record: fetched -> lane of its subject -> handler -> outcome -> settled -> 
 """
 
 from ._dead_letters import DeadLetterWriter
-from ._delivery import Delivery, Handler, Identity, Observer, Observers
+from ._delivery import Delivery, Fingerprint, Handler, Identity, Memory, Observer, Observers
 from ._engine import Engine
-from ._invoke import Raised, Returned, invoke
+from ._invoke import Raised, Returned, begin, invoke
 from ._metered import EngineMeter, MeteredObserver
-from ._outcome import Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy, decide
-from ._settings import EngineSettings
+from ._openings import Recollection
+from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy, decide
+from ._settings import EngineSettings, Order
 from ._status import EngineLoad, EngineStatus
 from ._tracker import OffsetTracker
 
 __all__ = [
+    "DONE",
     "DeadLetterWriter",
     "Delivery",
     "Done",
@@ -24,19 +26,24 @@ __all__ = [
     "EngineMeter",
     "EngineSettings",
     "EngineStatus",
+    "Fingerprint",
     "GiveUp",
     "Handler",
     "Hold",
     "Identity",
+    "Memory",
     "MeteredObserver",
     "Observer",
     "Observers",
     "OffsetTracker",
+    "Order",
     "Outcome",
     "Raised",
+    "Recollection",
     "Retry",
     "RetryPolicy",
     "Returned",
+    "begin",
     "decide",
     "invoke",
 ]

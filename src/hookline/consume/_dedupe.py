@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ._delivery import Identity
+    from ._delivery import Fingerprint, Identity
+
+
+class Completed(NamedTuple):
+    """An identity that completed: at which offset, and what the record said."""
+
+    identity: Identity
+    offset: int
+    fingerprint: Fingerprint
 
 
 class CompletedWindow:
-    """The last `size` identities that completed on a partition.
+    """The last `size` records of a partition that completed, by identity.
 
     Only completion marks an identity: one that was dead-lettered is never here, so that its republication runs.
     """
 
-    __slots__ = ("_identities", "_size")
+    __slots__ = ("_by_identity", "_entries", "_size")
 
     def __init__(self, size: int) -> None:
-        self._identities: OrderedDict[Identity, None] = OrderedDict()
+        self._by_identity: dict[Identity, Completed] = {}
+        self._entries: deque[Completed] = deque()
         self._size = size
 
     def __contains__(self, identity: Identity) -> bool:
-        return identity in self._identities
+        return identity in self._by_identity
 
     def __len__(self) -> int:
-        return len(self._identities)
+        return len(self._by_identity)
 
-    def add(self, identity: Identity) -> None:
-        """Mark an identity as completed; the oldest one beyond the size is forgotten."""
-        self._identities[identity] = None
-        self._identities.move_to_end(identity)
-        if len(self._identities) > self._size:
-            self._identities.popitem(last=False)
+    def find(self, identity: Identity) -> Completed | None:
+        """Tell which record of an identity has completed, None when none did."""
+        return self._by_identity.get(identity)
+
+    def add(self, identity: Identity, offset: int, fingerprint: Fingerprint) -> None:
+        """Mark an identity as completed; the oldest entry beyond the size is forgotten."""
+        entry = self._by_identity[identity] = Completed(identity, offset, fingerprint)
+        self._entries.append(entry)
+        if len(self._entries) > self._size:
+            oldest = self._entries.popleft()
+            if self._by_identity.get(oldest.identity) is oldest:
+                del self._by_identity[oldest.identity]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from hookline.kafka import Record
 
     from ._outcome import GiveUp, Hold, Outcome, Retry
@@ -13,21 +14,35 @@ if TYPE_CHECKING:
 Identity: TypeAlias = tuple[str, str]
 """(source, id) of an event: what makes a second record of it a duplicate."""
 
+Fingerprint: TypeAlias = bytes | str
+"""What the handler keeps of a completed record, to tell whether a repeat says the same."""
 
-@dataclass(slots=True)
+
 class Delivery:
     """One record on its way through a handler: no ack, no nack.
 
     `attempt` counts from 1 and grows with every retry. `first_failed_at` is in Unix seconds, None until something
     failed. `progress` belongs to the handler, which finds there at the next attempt what it left at the last one.
-    `cut_off` is set before the engine cancels the attempt: whatever it returns or raises from then on counts for nothing.
+    `cut_off` is set before the engine cancels the attempt: whatever it returns or raises from then on counts for
+    nothing.
     """
 
-    record: Record
-    attempt: int = 1
-    first_failed_at: float | None = None
-    progress: object | None = None
-    cut_off: bool = False
+    __slots__ = ("attempt", "cut_off", "first_failed_at", "identity", "progress", "record", "release_slot")
+
+    def __init__(self, record: Record, attempt: int = 1) -> None:
+        self.record = record
+        self.attempt = attempt
+        self.first_failed_at: float | None = None
+        self.progress: object | None = None
+        self.cut_off = False
+        self.identity: Identity | None = None
+        """What the handler said of it last."""
+        self.release_slot: Callable[[], None] = _nothing
+        """For the handler to call when what it runs can be neither ended nor waited for: the attempt then holds its
+        subject, and no slot any more. Once is enough; more calls do nothing."""
+
+    def __repr__(self) -> str:
+        return f"Delivery({self.record}, attempt={self.attempt})"
 
 
 class Handler(Protocol):
@@ -40,8 +55,11 @@ class Handler(Protocol):
         """Tell the identity for dedupe; None when the record must run even if it has completed before."""
         ...
 
-    async def handle(self, delivery: Delivery) -> None:
-        """Run the record: returning means done, raising means that the effect did not happen."""
+    def handle(self, delivery: Delivery) -> Awaitable[None] | None:
+        """Run the record: None when it is done already, else what is left to be awaited.
+
+        Raising, here or when awaited, means that the effect did not happen.
+        """
         ...
 
     def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
@@ -49,30 +67,65 @@ class Handler(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """What a handler keeps of its work beyond this process.
+
+    All methods are pure, quick, and run on the event loop.
+    """
+
+    def save(self, delivery: Delivery) -> bytes:
+        """Tell in a few bytes how far a record has come; equal for equal states, empty when there is nothing to tell."""
+        ...
+
+    def restore(self, delivery: Delivery, saved: bytes) -> None:
+        """Give back what `save` told, perhaps in another release; what cannot be read is ignored."""
+        ...
+
+    def recall(self, record: Record) -> tuple[Identity, Fingerprint] | None:
+        """Read a record that was settled: its identity and fingerprint; None when it is malformed or has none."""
+        ...
+
+    def fingerprint(self, delivery: Delivery) -> Fingerprint:
+        """Tell what to keep of a record that has completed just now."""
+        ...
+
+    def says_the_same(self, delivery: Delivery, earlier: Fingerprint) -> bool:
+        """Tell whether a repeat says what the completed record of its identity said."""
+        ...
+
+
 class Observer(Protocol):
-    """Somebody who watches deliveries, such as metrics or the demo's timeline. Called on the event loop; must not raise."""
+    """Somebody who watches deliveries, such as metrics or the demo's timeline. Called on the event loop; must not raise.
+
+    Subclass it to define only what is of interest: a method that is not overridden costs nothing.
+    """
 
     def started(self, delivery: Delivery) -> None:
         """Tell that an attempt begins."""
-        ...
+        del delivery
 
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Tell how an attempt ended; a dead letter is told after its confirmation."""
-        ...
+        del delivery, outcome, error
 
 
-class Observers:
+class Observers(Observer):
     """Several observers as one; none is one too."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._observers = observers
+        self._started = [each.started for each in observers if type(each).started is not Observer.started]
+        self._ended = [each.ended for each in observers if type(each).ended is not Observer.ended]
 
     def started(self, delivery: Delivery) -> None:
         """Tell all."""
-        for observer in self._observers:
-            observer.started(delivery)
+        for tell in self._started:
+            tell(delivery)
 
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Tell all."""
-        for observer in self._observers:
-            observer.ended(delivery, outcome, error)
+        for tell in self._ended:
+            tell(delivery, outcome, error)
+
+
+def _nothing() -> None:
+    """Do nothing: the attempt holds no slot."""

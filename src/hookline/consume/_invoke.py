@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,14 @@ class Raised:
     """The code raised, whatever it was."""
 
     error: BaseException
+
+
+def begin(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | Raised:
+    """Call foreign code that does not wait, and turn what it raises into a value."""
+    try:
+        return function(*arguments, **named)
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
+        return Raised(error)
 
 
 def _is_cancelled() -> bool:

@@ -13,7 +13,7 @@ An attempt ends as one of a closed union, matched exhaustively where it is settl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_exponential_jitter
 
@@ -30,16 +30,22 @@ _JITTER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The handler returned; `identity`, if any, is complete from now on."""
+    """The handler returned; the record's identity, if it has one, is complete from now on."""
 
-    identity: Identity | None = None
+
+DONE: Final = Done()
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The record's identity had completed before; nothing was run."""
+    """The record's identity had completed before, at `offset`; nothing was run.
+
+    `agrees` is False when it says something else than that record: somebody mints ids wrongly.
+    """
 
     identity: Identity
+    offset: int
+    agrees: bool = True
 
 
 @dataclass(frozen=True, slots=True)

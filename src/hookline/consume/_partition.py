@@ -2,54 +2,75 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from contextlib import contextmanager
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from ._delivery import Delivery
+from ._marks import Marks, encode_marks, gather_marks, merge_marks
 from ._tracker import OffsetTracker
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-    from hookline.kafka import Record
+    from hookline.kafka import Position, Record
 
     from ._dedupe import CompletedWindow
+    from ._delivery import Delivery, Identity
+    from ._marks import Encoded, RetryState
+    from ._suspects import Suspects
 
 _SPAN_WINDOWS = 50
+FULL_SHARE = 0.75
+"""How full the metadata may be before the intake brakes."""
 
-LaneKey: TypeAlias = bytes | int
-"""The record's key; for a null key, which has no order, the offset: a lane of its own."""
+LaneKey: TypeAlias = bytes | int | None
+"""What orders records: the key by default; the offset for what waits for nobody, None for a whole partition."""
+
+
+class LaneState(Enum):
+    """What a lane does."""
+
+    IDLE = "idle"
+    """Nothing: it waits for a slot, or for somebody."""
+    RUNNING = "running"
+    RESTING = "resting"
+    """Its first record waits for its next attempt."""
+    BURYING = "burying"
+    """Its first record waits for its dead letter to be confirmed."""
 
 
 class Lane:
     """The records of one subject, run one after another. Alive only while it has work."""
 
-    __slots__ = ("busy", "key", "queue", "task")
+    __slots__ = ("key", "partition", "queue", "ready_length", "state", "task", "timer")
 
-    def __init__(self, key: LaneKey) -> None:
+    def __init__(self, partition: Partition, key: LaneKey) -> None:
+        self.partition = partition
         self.key = key
         self.queue: deque[Delivery] = deque()
+        self.state = LaneState.IDLE
         self.task: asyncio.Task[None] | None = None
-        self.busy = False
-        """Whether something runs that deserves the time of a drain: a handler, or the write of a dead letter."""
+        self.timer: asyncio.TimerHandle | None = None
+        self.ready_length = 0
+        """Its length when it was last put among the ready lanes; 0 while it is none of them."""
+
+    def wait_for_twin(self, delivery: Delivery) -> None:
+        """Wait until another record of the same identity, which has begun in another lane, is settled."""
+        self.state = LaneState.IDLE
+        self.partition.stepped_aside(self)
+        if delivery.identity is not None:
+            self.partition.twins.setdefault(delivery.identity, []).append(self)
 
     def cut_off(self) -> None:
         """Cancel what it does; no outcome of it counts any more."""
         if self.queue:
             self.queue[0].cut_off = True
+        if self.timer is not None:
+            self.timer.cancel()
         if self.task is not None:
             self.task.cancel()
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Mark the lane busy."""
-        self.busy = True
-        try:
-            yield
-        finally:
-            self.busy = False
 
 
 class Partition:
@@ -63,18 +84,41 @@ class Partition:
     """
 
     __slots__ = (
-        "closed", "closing", "committed", "completed", "held", "lag_records", "lanes", "last_taken", "number", "paused",
-        "released_bytes", "released_records", "taken_bytes", "taken_records", "tracker",
+        "active", "begun", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "held",
+        "held_back", "lag_records", "lanes", "last_taken", "number", "paused", "quiet", "released_bytes",
+        "released_records", "suspects", "taken_bytes", "taken_records", "tracker", "twins",
     )  # fmt: skip
 
-    def __init__(self, number: int, completed: CompletedWindow) -> None:
+    def __init__(
+        self, number: int, completed: CompletedWindow, position: int | None = None, found: Marks | None = None
+    ) -> None:
         self.number = number
         self.completed = completed
-        self.tracker = OffsetTracker()
+        self.tracker = OffsetTracker(position)
+        self.found = found
+        """What the owner before left, as long as it tells of records that were not delivered yet."""
         self.lanes: dict[LaneKey, Lane] = {}
-        self.committed: int | None = None
+        self.active: dict[int, Delivery] = {}
+        """By offset: what was begun and is not settled, and what was begun by an owner before."""
+        self.busy: set[Lane] = set()
+        """Lanes where something runs that deserves the time of a drain: a handler, or the write of a dead letter."""
+        self.quiet: asyncio.Future[None] | None = None
+        """Somebody waits for `busy` to be empty."""
+        self.begun: dict[Identity, Delivery] = {}
+        """By identity: what has begun and is not settled."""
+        self.twins: dict[Identity, list[Lane]] = {}
+        """By identity that has begun: lanes whose first record has it too, and waits."""
+        self.held_back: deque[Record] | None = None
+        """Not None: records wait here for the partition to be opened."""
+        self.suspects: Suspects | None = None
+        """Not None: the owner before went down, and one of these records may have done it."""
+        self.committed: Position | None = None
+        self.code: Encoded | None = None
+        """The metadata as last written."""
+        self.final: Position | None = None
+        """What to commit when it is let go in good order."""
         self.taken_records = self.taken_bytes = 0
-        self.last_taken = -1
+        self.last_taken = self.tracker.last
         self.released_records = self.released_bytes = 0
         self.lag_records: int | None = None
         """Records on the topic from the position on, as the client last heard; None before it heard."""
@@ -86,6 +130,11 @@ class Partition:
         """No record starts any more."""
         self.closed = False
         """No completion counts any more."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a record may be begun as it comes: nothing is known of it, and nothing keeps it."""
+        return self.held_back is None and self.found is None
 
     @property
     def records(self) -> int:
@@ -102,32 +151,78 @@ class Partition:
         """The offset to commit, None before the first record."""
         return self.tracker.position
 
-    def take(self, record: Record) -> None:
-        """Count a record in, on the consumer thread."""
-        self.last_taken = record.offset
-        self.taken_records += 1
-        self.taken_bytes += record.size_bytes
+    def take(self, records: int, size_bytes: int, last_offset: int) -> None:
+        """Count records in, on the consumer thread."""
+        self.last_taken = last_offset
+        self.taken_records += records
+        self.taken_bytes += size_bytes
 
     def release(self, record: Record) -> None:
         """Count a record out, on the event loop."""
         self.released_records += 1
         self.released_bytes += record.size_bytes
 
-    def enqueue(self, record: Record) -> Lane | None:
-        """Put a record into its lane and return the lane; None when the record had been delivered before."""
-        if not self.tracker.deliver(record.offset):
-            return None
-        key = record.offset if record.key is None else record.key
+    def lane_of(self, key: LaneKey) -> Lane:
+        """Give the lane of a key, a new one when it has no work now."""
         lane = self.lanes.get(key)
         if lane is None:
-            lane = self.lanes[key] = Lane(key)
-        lane.queue.append(Delivery(record))
+            lane = self.lanes[key] = Lane(self, key)
         return lane
+
+    def hold_back(self, record: Record) -> None:
+        """Keep a record until the partition is opened."""
+        if self.held_back is not None:
+            self.held_back.append(record)
+        if self.suspects is not None:
+            self.suspects.arrived(record.offset)
+
+    def note_begun(self, delivery: Delivery) -> None:
+        """Note a record that was begun and is not settled."""
+        self.active[delivery.record.offset] = delivery
+        if delivery.identity is not None:
+            self.begun[delivery.identity] = delivery
+
+    def note_ended(self, delivery: Delivery) -> list[Lane]:
+        """Note a record that is settled; gives the lanes that waited for it."""
+        self.active.pop(delivery.record.offset, None)
+        if self.suspects is not None:
+            self.suspects.ended(delivery.record.offset)
+        if delivery.identity is None or self.begun.get(delivery.identity) is not delivery:
+            return []
+        del self.begun[delivery.identity]
+        return self.twins.pop(delivery.identity, [])
+
+    def parks(self, lane: Lane) -> bool:
+        """Tell whether a lane has to wait until no record of the partition is under suspicion any more."""
+        return self.suspects is not None and self.suspects.parks(lane)
+
+    def stepped_aside(self, lane: Lane) -> None:
+        """Note that a lane will not run for a while."""
+        if self.suspects is not None:
+            self.suspects.stepped_aside(lane)
+
+    @contextmanager
+    def at_work(self, lane: Lane) -> Iterator[None]:
+        """Mark a lane busy."""
+        self.busy.add(lane)
+        try:
+            yield
+        finally:
+            self.busy.discard(lane)
+            if self.quiet is not None and not self.busy and not self.quiet.done():
+                self.quiet.set_result(None)
+
+    async def until_quiet(self) -> None:
+        """Wait until no lane is busy."""
+        if self.busy:
+            self.quiet = asyncio.get_running_loop().create_future()
+            await self.quiet
 
     def wants_pause(self, most_records: int, most_bytes: int) -> bool:
         """Tell whether fetching should rest: full, or braked. Once paused it rests until the half is worked off.
 
-        Full is also when too much is settled behind one record that is not: each such offset is remembered.
+        Full is also when too much is settled behind one record that is not: each such offset is remembered; and when
+        the metadata of a commit can hardly tell more.
         """
         if self.held or self.closing:
             return True
@@ -136,13 +231,27 @@ class Partition:
             self.records * share >= most_records
             or self.size_bytes * share >= most_bytes
             or self.tracker.span * share >= most_records * _SPAN_WINDOWS
+            or (self.code is not None and self.code.share * share >= FULL_SHARE)
         )
 
-
-def uncommitted(partitions: Iterable[Partition]) -> dict[Partition, int]:
-    """Tell the offset to commit for each partition whose position has moved since the last commit."""
-    return {
-        partition: partition.position
-        for partition in partitions
-        if partition.position is not None and partition.position != partition.committed
-    }
+    def encode(self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool) -> Encoded | None:
+        """Write down what an offset cannot say; None before there is a position."""
+        position = self.tracker.position
+        if position is None:
+            return None
+        states = {offset: state for offset, each in self.active.items() if (state := state_of(each)) is not None}
+        tracker, suspects = self.tracker, self.suspects
+        marks = gather_marks(
+            position,
+            tracker.last + 1,
+            tracker.delivered,
+            tracker.unsettled,
+            states,
+            clean=clean,
+            started=suspects.started() if suspects and not clean else (),
+            crashes=suspects.crashes(clean=clean) if suspects else (),
+        )
+        if self.found is not None:
+            marks = merge_marks(marks, self.found)
+        self.code = encode_marks(marks, position, limit)
+        return self.code

@@ -7,13 +7,13 @@ import concurrent.futures
 import queue
 import threading
 import time
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from hookline.kafka import CommitError
+from hookline.kafka import CommitError, KafkaClientError
 from hookline.telemetry import get_logger
-
-from ._dedupe import CompletedWindow
-from ._partition import Partition, uncommitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,19 +21,30 @@ if TYPE_CHECKING:
     from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, Record
 
     from ._metered import EngineMeter
+    from ._partition import Partition
     from ._settings import EngineSettings
 
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.05
+_HURRY_SECONDS = 0.002
 _MEASURE_SECONDS = 1.0
+_POSITIONS_SECONDS = 10.0
 _DRAIN_MARGIN_SECONDS = 2.0
+
+_OFFSET_OF = attrgetter("offset")
+_PARTITION_OF = attrgetter("partition")
+_SIZE_OF = attrgetter("size_bytes")
 
 _log = get_logger(__name__)
 
 
 class Crew(Protocol):
-    """What the poller tells the event loop. `receive`, `lost`, `joined`, `commit_ended` and `faulted` run there."""
+    """What the poller tells the event loop. All but `open_epochs` run there."""
 
-    def receive(self, batch: list[tuple[Partition, Record]]) -> None:
+    def open_epochs(self, found: Sequence[Found]) -> list[Partition]:
+        """Make the partitions of a new assignment. Runs on the consumer's thread, and touches nothing else."""
+        ...
+
+    def receive(self, batches: list[tuple[Partition, list[Record]]]) -> None:
         """Take records that were fetched."""
         ...
 
@@ -53,7 +64,7 @@ class Crew(Protocol):
         """Take partitions over."""
         ...
 
-    def commit_ended(self, offsets: Mapping[Partition, int], error: CommitError | None) -> None:
+    def commit_ended(self, positions: Mapping[Partition, Position], error: CommitError | None) -> None:
         """Learn how a commit ended."""
         ...
 
@@ -62,8 +73,26 @@ class Crew(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of a partition at its assignment.
+
+    `committed` is None when the group has never committed there, `low` and `high` are the ends of the log. Without an
+    answer of the broker all three are None.
+    """
+
+    number: int
+    committed: Position | None = None
+    low: int | None = None
+    high: int | None = None
+
+
 class Poller:
-    """Runs on a thread of its own from `run` to the end of it; the event loop talks to it by `commit` and `finish`."""
+    """Owns the consumer; the event loop talks to it by `commit`, `hurry` and `finish`.
+
+    `run` does it all on a thread of its own. Whoever drives it by hand calls `open`, then `turn` as often as he likes,
+    then `close`.
+    """
 
     def __init__(
         self,
@@ -80,45 +109,63 @@ class Poller:
         self._settings = settings
         self._meter = meter
         self._partitions: dict[int, Partition] = {}
-        self._commits: queue.SimpleQueue[Mapping[Partition, int]] = queue.SimpleQueue()
-        self._in_flight: Mapping[Partition, int] = {}
+        self._commits: queue.SimpleQueue[Mapping[Partition, Position]] = queue.SimpleQueue()
+        self._in_flight: Mapping[Partition, Position] = {}
         self._finishing = threading.Event()
         self._measured_at = 0.0
         self._joined = False
+        self.hurry = False
+        """Whether the loop waits for commits, so that a poll must not wait long for records."""
 
-    def commit(self, offsets: Mapping[Partition, int]) -> None:
+    def commit(self, positions: Mapping[Partition, Position]) -> None:
         """Ask for a commit; `Crew.commit_ended` tells how it went. One at a time."""
-        self._commits.put(offsets)
+        self._commits.put(positions)
 
     def finish(self) -> None:
-        """Ask the thread to commit what is settled, leave the group and return."""
+        """Ask the thread to commit what was let go in order, leave the group and return."""
         self._finishing.set()
 
     def run(self) -> None:
         """Own the consumer until `finish`. Raises ConsumerFatalError when the client is broken; commits nothing then."""
-        consumer = self._consumer = self._open_consumer(self)
+        self.open()
         while not self._finishing.is_set():
-            self._begin_commits(consumer)
-            self._balance(consumer)
-            self._measure(consumer)
-            records = consumer.poll(self._settings.poll_records, _POLL_SECONDS)
-            if records:
-                self._hand_over(consumer, records)
-        self._commit_positions(self._partitions.values())
-        consumer.close()
+            self.turn()
+        self.close()
+
+    def open(self) -> None:
+        """Make the consumer."""
+        self._consumer = self._open_consumer(self)
+
+    def turn(self) -> None:
+        """Begin the commit that waits, brake or let go, and poll once."""
+        consumer = self._own_consumer()
+        self._begin_commits(consumer)
+        self._balance(consumer)
+        self._measure(consumer)
+        records = consumer.poll(self._settings.poll_records, _HURRY_SECONDS if self.hurry else _POLL_SECONDS)
+        if records:
+            self._hand_over(consumer, records)
+
+    def close(self) -> None:
+        """Commit what was let go in order, and leave the group."""
+        self._commit_finals(self._partitions.values())
+        self._own_consumer().close()
 
     def assigned(self, partitions: Sequence[int]) -> None:
-        """Open a new epoch for each partition."""
+        """Open a new epoch for each partition, and say so to the broker before its first record begins."""
         self._joined = True
         self._meter.rebalanced("assigned", partitions)
-        self._call(self._crew.joined, [self._open_epoch(number) for number in partitions])
+        fresh = self._crew.open_epochs(self._look_up(partitions))
+        self._partitions |= {partition.number: partition for partition in fresh}
+        self._commit_now({partition: partition.committed for partition in fresh if partition.committed})
+        self._call(self._crew.joined, fresh)
 
     def revoked(self, partitions: Sequence[int]) -> None:
         """Drain what runs, commit it and let the partitions go; lanes of the kept ones run on meanwhile."""
         self._meter.rebalanced("revoked", partitions)
         leaving = self._remove(partitions)
         self._drain(leaving)
-        self._commit_positions(leaving)
+        self._commit_finals(leaving)
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Forget partitions that are somebody else's: a commit would rewind them."""
@@ -138,39 +185,56 @@ class Poller:
         """Pass on an error of the client."""
         self._call(self._crew.faulted, fault)
 
+    def _look_up(self, numbers: Sequence[int]) -> list[Found]:
+        """Ask what is committed, and how far the logs reach; what is not answered in time is not known."""
+        consumer = self._own_consumer()
+        if not numbers:
+            return []
+        try:
+            committed = consumer.committed(numbers, _POSITIONS_SECONDS)
+            ends = consumer.watermarks(numbers, _POSITIONS_SECONDS)
+        except KafkaClientError as error:
+            self._meter.metadata_lost("unanswered")
+            _log.error("positions not told: attempts may be forgotten", partitions=list(numbers), error=str(error))
+            return [Found(number) for number in numbers]
+        return [Found(number, committed[number], *ends[number]) for number in numbers]
+
     def _hand_over(self, consumer: GroupConsumer, records: list[Record]) -> None:
-        batch: list[tuple[Partition, Record]] = []
-        sought = set[int]()
-        for record in records:
-            partition = self._partitions.get(record.partition)
-            if partition is None or record.partition in sought:
+        batches: list[tuple[Partition, list[Record]]] = []
+        for number, run in groupby(records, _PARTITION_OF):
+            partition = self._partitions.get(number)
+            if partition is None:
                 continue
-            if record.offset <= partition.last_taken:
-                resume = partition.position
-                partition = self._begin_anew(partition, record)
-                if resume is not None and resume < record.offset:
-                    consumer.seek(record.partition, resume)
-                    sought.add(record.partition)
-                    continue
-            partition.take(record)
-            batch.append((partition, record))
-        self._call(self._crew.receive, batch)
+            taken = list(run)
+            if taken[0].offset <= partition.last_taken or not _ascend(taken):
+                partition, taken = self._take_again(consumer, partition, taken)
+            if taken:
+                partition.take(len(taken), sum(map(_SIZE_OF, taken)), taken[-1].offset)
+                batches.append((partition, taken))
+        if batches:
+            self._call(self._crew.receive, batches)
 
-    def _open_epoch(self, number: int) -> Partition:
-        partition = self._partitions[number] = Partition(number, CompletedWindow(self._settings.dedupe_window))
-        return partition
-
-    def _begin_anew(self, partition: Partition, record: Record) -> Partition:
+    def _take_again(
+        self, consumer: GroupConsumer, partition: Partition, records: list[Record]
+    ) -> tuple[Partition, list[Record]]:
         """Open a new epoch where offsets go back: the topic was made anew, or its log was cut. Nothing may be skipped.
 
-        When the log was cut behind what is not settled, reading goes back to that.
+        When the log was cut behind what is not settled, reading goes back to that, and these records come again.
         """
-        _log.error("offsets went back, beginning anew", record=str(record), last=partition.last_taken)
+        before = (partition.last_taken, *map(_OFFSET_OF, records))
+        start = next(index for index, record in enumerate(records) if record.offset <= before[index])
+        first = records[start]
+        _log.error("offsets went back, beginning anew", record=str(first), last=partition.last_taken)
+        resume = partition.position
         partition.closing = partition.closed = True
-        fresh = self._open_epoch(partition.number)
+        (fresh,) = self._crew.open_epochs([Found(partition.number)])
+        self._partitions[partition.number] = fresh
         self._call(self._crew.forget, [partition])
         self._call(self._crew.joined, [fresh])
-        return fresh
+        if resume is not None and resume < first.offset:
+            consumer.seek(partition.number, resume)
+            return fresh, []
+        return fresh, records[start:]
 
     def _balance(self, consumer: GroupConsumer) -> None:
         """Tell the client which partitions rest, of those for which that has changed."""
@@ -199,46 +263,75 @@ class Poller:
 
     def _begin_commits(self, consumer: GroupConsumer) -> None:
         try:
-            offsets = self._commits.get_nowait()
+            positions = self._commits.get_nowait()
         except queue.Empty:
             return
         # By epoch, not by number: an offset of an earlier one would pass what this one has not settled.
-        owned = {each: offset for each, offset in offsets.items() if self._partitions.get(each.number) is each}
+        owned = {each: position for each, position in positions.items() if self._partitions.get(each.number) is each}
         self._in_flight = owned
         if not owned:
             self._call(self._crew.commit_ended, owned, None)
             return
         try:
-            consumer.commit(_positions(owned))
+            consumer.commit(_by_number(owned))
         except CommitError as error:
             self.committed(error)
 
-    def _commit_positions(self, partitions: Iterable[Partition]) -> None:
-        positions = _positions(uncommitted(partitions))
-        if not positions or self._consumer is None:
+    def _commit_finals(self, partitions: Iterable[Partition]) -> None:
+        """Commit how partitions were left in order. One that could not be drained stays marked as open: it may be why."""
+        finals = {each: each.final for each in partitions if each.final is not None and each.final != each.committed}
+        self._commit_now(finals)
+        for partition in finals:
+            partition.final = None
+
+    def _commit_now(self, positions: Mapping[Partition, Position]) -> None:
+        if not positions:
             return
         try:
-            self._consumer.commit_now(positions)
+            self._commit_or_offset_alone(_by_number(positions))
             self._meter.committed(None)
         except CommitError as error:
             self._meter.committed(error)
-            _log.warning("commit refused before partitions moved", error=str(error), partitions=sorted(positions))
+            _log.warning("commit refused", error=str(error), partitions=sorted(each.number for each in positions))
+
+    def _commit_or_offset_alone(self, positions: Mapping[int, Position]) -> None:
+        consumer = self._own_consumer()
+        try:
+            consumer.commit_now(positions)
+        except CommitError as error:
+            if not error.metadata_refused:
+                raise
+            self._meter.metadata_lost("refused")
+            consumer.commit_now({number: (offset, "") for number, (offset, _) in positions.items()})
 
     def _drain(self, partitions: Sequence[Partition]) -> None:
         """Wait for the event loop to drain, in bounded time: the loop itself may be blocked by a hook."""
         if any(not partition.closed for partition in partitions):
             seconds = self._settings.revoke_seconds
             drained = asyncio.run_coroutine_threadsafe(self._crew.drain(partitions, seconds), self._loop)
-            concurrent.futures.wait([drained], seconds + _DRAIN_MARGIN_SECONDS)
+            self._await(drained, seconds + _DRAIN_MARGIN_SECONDS)
         for partition in partitions:
             partition.closing = partition.closed = True
 
+    def _await(self, future: concurrent.futures.Future[None], seconds: float) -> None:
+        concurrent.futures.wait([future], seconds)
+
     def _remove(self, partitions: Sequence[int]) -> list[Partition]:
         return [self._partitions.pop(number) for number in partitions if number in self._partitions]
+
+    def _own_consumer(self) -> GroupConsumer:
+        if self._consumer is None:
+            raise RuntimeError("the poller is not open")
+        return self._consumer
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         self._loop.call_soon_threadsafe(function, *arguments)
 
 
-def _positions(offsets: Mapping[Partition, int]) -> dict[int, Position]:
-    return {partition.number: (offset, "") for partition, offset in offsets.items()}
+def _by_number(positions: Mapping[Partition, Position]) -> dict[int, Position]:
+    return {partition.number: position for partition, position in positions.items()}
+
+
+def _ascend(records: Sequence[Record]) -> bool:
+    offsets = list(map(_OFFSET_OF, records))
+    return offsets == sorted(offsets)

@@ -5,13 +5,16 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._log import EventLog
+from ._memory import EarlierFailureError
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
-from ._stage import HookGoneError, Stage, StagePolicy
+from ._runs import HookGoneError
+from ._stage import Stage, StagePolicy
 from ._valid import InvalidHookError
 
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",
     "DuplicateHookError",
+    "EarlierFailureError",
     "EventLog",
     "Hook",
     "HookGoneError",

@@ -31,21 +31,26 @@ class Doors:
         self._keepers: dict[str, asyncio.Task[None]] = {}
         self._opened: dict[str, asyncio.Event] = {}
         self._closing = asyncio.Event()
+        self._doorless = set[str]()
+        """Names of hooks that are no context managers."""
 
     def enter(self, hooks: Iterable[Hook]) -> None:
         """Begin to enter hooks; those that are no context managers are ready as they are."""
         for hook in hooks:
-            if isinstance(hook, AbstractAsyncContextManager) and hook.name not in self._keepers:
+            if not isinstance(hook, AbstractAsyncContextManager):
+                self._doorless.add(hook.name)
+            elif hook.name not in self._keepers:
                 self._opened[hook.name] = asyncio.Event()
                 self._keepers[hook.name] = asyncio.create_task(self._keep(hook.name, hook))
 
     def is_open(self, hook: Hook) -> bool:
         """Tell whether a hook may be given events; one that was not known before is entered now."""
-        opened = self._opened.get(hook.name)
-        if opened is not None:
-            return opened.is_set()
-        self.enter((hook,))
-        return hook.name not in self._opened
+        name = hook.name
+        if name in self._doorless:
+            return True
+        if name not in self._opened:
+            self.enter((hook,))
+        return name not in self._opened or self._opened[name].is_set()
 
     def waiting(self) -> list[str]:
         """Name the hooks that are not entered yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from hookline.consume import Done, Duplicate
+from hookline.consume import Done, Duplicate, Observer
 from hookline.telemetry import get_logger
 
 from ._work import Work
@@ -20,14 +20,11 @@ _trace_of: Final[Any] = BaseException.__dict__["__traceback__"].__get__  # past 
 _level = logging.getLogger(__name__)
 
 
-class EventLog:
+class EventLog(Observer):
     """An `Observer` of a stage's engine: at DEBUG a line for each event that succeeded, was a duplicate or has no hook.
 
     Failures are told by the stage itself.
     """
-
-    def started(self, delivery: Delivery) -> None:
-        """Say nothing."""
 
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Say what became of the event."""
@@ -70,6 +67,16 @@ def say_overdue(event: Event, hook: str, timeout_seconds: float) -> None:
         hook=hook,
         **_about(event),
         timeout_seconds=timeout_seconds,
+    )
+
+
+def say_stuck(event: Event, hook: str, late_seconds: float) -> None:
+    """Tell of a run that its time limit could not end."""
+    _log.error(
+        "hook stuck: past its time limit and not to be ended, its subject waits",
+        hook=hook,
+        **_about(event),
+        late_seconds=round(late_seconds, 1),
     )
 
 

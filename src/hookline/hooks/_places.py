@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
@@ -10,7 +9,7 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.telemetry import Metrics
+    from hookline.telemetry import Gauge, Metrics
 
     from ._work import HookRun
 
@@ -34,17 +33,17 @@ class Places:
         self._limits = limits
         self._metrics = metrics
         self._running: Counter[str] = Counter()
+        self._gauges: dict[str, Gauge] = {}
         # Weak: nobody tells of an event whose partition was let go while it waited.
         self._waiting: defaultdict[str, WeakSet[HookRun]] = defaultdict(WeakSet)
 
     def take(self, run: HookRun) -> bool:
         """Give a run a place of its hook; without a free one it counts among those that wait."""
-        if self._running[run.name] >= self._limits.get(run.name, sys.maxsize):
-            self._waiting[run.name].add(run)
+        name = run.name
+        if name in self._limits and not self._find_place(run):
             return False
-        self._waiting[run.name].discard(run)
         run.admitted = True
-        self._count(run.name, 1)
+        self._count(name, 1)
         return True
 
     def give_back(self, run: HookRun) -> None:
@@ -57,6 +56,16 @@ class Places:
         """Tell how long an event waits before it asks this hook again."""
         return busy_delay_seconds(len(self._waiting[name]))
 
+    def _find_place(self, run: HookRun) -> bool:
+        if self._running[run.name] >= self._limits[run.name]:
+            self._waiting[run.name].add(run)
+            return False
+        self._waiting[run.name].discard(run)
+        return True
+
     def _count(self, name: str, change: int) -> None:
         self._running[name] += change
-        self._metrics.hook_in_flight.set(self._running[name], hook=name)
+        gauge = self._gauges.get(name)
+        if gauge is None:
+            gauge = self._gauges[name] = self._metrics.hook_in_flight.labels(hook=name)
+        gauge.set(self._running[name])

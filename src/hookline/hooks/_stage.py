@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from hookline.consume import GiveUp, Hold, Raised, Retry, RetryPolicy, decide, invoke
-from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, Redrive, decode_record
-from hookline.errs import HookErrorGroup, Verdict, classify, describe, line_with_cause, retry_after_seconds
-from hookline.telemetry import get_logger
+from hookline.consume import Raised, RetryPolicy, begin, invoke
+from hookline.contract import MalformedRecordError, Redrive, decode_record
 
 from ._call import Caller
+from ._decisions import Decisions
 from ._doors import Doors, HookNotReadyError
 from ._hook import DEFAULT_TIMEOUT_SECONDS
-from ._log import say_given_up, say_retry, say_unforeseen
+from ._memory import StageMemory, restore_runs
 from ._places import Places
-from ._registry import by_name, hooks_of
-from ._work import Failed, HookRun, Work
+from ._registry import hooks_of
+from ._runs import plan_runs
+from ._wiring import Wiring
+from ._work import HookRun, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 
-    from hookline.consume import Delivery, Identity
-    from hookline.contract import Event
+    from hookline.consume import Delivery, GiveUp, Hold, Identity, Retry
     from hookline.errs import Classifier, Redactor
     from hookline.telemetry import Metrics
 
-    from ._hook import Hook, Resolver
+    from ._call import Rest
+    from ._hook import Resolver
+    from ._wiring import WiredHook
 
 _NOT_READY_SECONDS = 0.5
 _TOGETHER_SECONDS = 0.1
-_UNFORESEEN_SECONDS = 5.0
-
-_log = get_logger(__name__)
-
-
-class HookGoneError(Exception):
-    """A republished record names a hook that this event no longer resolves to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class StagePolicy:
 
 
 class Stage:
-    """Runs the hooks of each event of a domain; a `Handler` for the engine.
+    """Runs the hooks of each event of a domain; a `Handler` for the engine, and its `memory` beside it.
 
     Every hook that an event resolves to runs, all together, even when one fails. Each is pending, done or failed for
     good; a retry runs the pending ones only. When none is pending and one has failed, there is one dead letter, and it
@@ -70,15 +66,20 @@ class Stage:
         self._policy = policy
         self._metrics = metrics
         self._leave_seconds = leave_seconds
-        self._caller = Caller()
+        self._wiring = Wiring(resolver, metrics)
+        self._caller = Caller(metrics)
         self._doors = Doors()
         self._places = Places(policy.concurrency, metrics)
+        self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics)
+        self._age = metrics.event_age_seconds.labels()
+        self.memory = StageMemory()
 
     async def __aenter__(self) -> Self:
         """Begin to enter the hooks that the resolver lists."""
         hooks = hooks_of(self._resolver)
         self._metrics.declare(hook=[hook.name for hook in hooks])
         self._doors.enter(hooks)
+        self._caller.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -90,49 +91,36 @@ class Stage:
         """Name the hooks that could not be entered yet; their events wait."""
         return self._doors.waiting()
 
+    def stuck_hooks(self) -> dict[str, float]:
+        """Tell by hook for how many seconds a run of it has outlived its end."""
+        return self._caller.stuck_hooks()
+
     def identify(self, delivery: Delivery) -> Identity | None:
         """Decode and resolve at the first attempt. Raises MalformedRecordError, and whatever the resolver raises."""
         work = delivery.progress
         if not isinstance(work, Work):
-            work = delivery.progress = self._open(delivery)
+            work = delivery.progress = self._open(delivery, work if isinstance(work, bytes) else b"")
         if not work.resolved:
-            work.runs = self._plan(work)
-            work.resolved = True
+            self._resolve(work)
         return None if work.redrive is not None and work.redrive.again else work.event.identity
 
-    async def handle(self, delivery: Delivery) -> None:
+    def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
         work = _work(delivery)
-        work.raised = {}
-        now = time.monotonic()
-        due = [run for run in work.pending() if run.due_at <= now + _TOGETHER_SECONDS]
-        await self._run(delivery, work, due)
-        group = HookErrorGroup.of((run.name, work.error_of(run)) for run in work.runs)
-        if group is not None:
-            raise group
-        if work.pending():
-            raise HookNotReadyError(", ".join(run.name for run in work.pending()))
-        self._note_age(work)
+        if work.raised:
+            work.raised = {}
+        ready = [run for run in work.runs if run.pending and _is_due(run) and self._admits(run)]
+        rest = None if not ready else self._call_all(ready, delivery, work)
+        if rest is not None:
+            return self._await_rest(rest, ready, work)
+        self._sum_up(work, ready)
+        return None
 
     def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
-        work = delivery.progress
-        if isinstance(error, MalformedRecordError):
-            return GiveUp(DeadLetterClass.MALFORMED, error.code, self._policy.redactor.redact(str(error)))
-        if not isinstance(work, Work) or not work.resolved:
-            return self._refuse(delivery, error)
-        if not isinstance(error, HookErrorGroup | HookNotReadyError):
-            return self._pause(work, error)
-        for run in work.pending():
-            if run.name in work.raised:
-                self._weigh(work.event, run, work.raised[run.name])
-        pending = work.pending()
-        if not pending:
-            return _give_up(work) if work.failed() else self._pause(work, error)
-        delay_seconds = max(min(run.due_at for run in pending) - time.monotonic(), 0.0)
-        return Retry(delay_seconds) if work.raised else Hold(delay_seconds)
+        return self._decisions.decide(delivery, error)
 
-    def _open(self, delivery: Delivery) -> Work:
+    def _open(self, delivery: Delivery, restored: bytes) -> Work:
         record = delivery.record
         if record.unreadable_headers:
             raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
@@ -140,40 +128,16 @@ class Stage:
         redrive = Redrive.from_headers(record.headers)
         if redrive is not None:
             self._metrics.republished_total.inc()
-        return Work(event, redrive)
+        return Work(event, redrive, restored)
 
-    def _plan(self, work: Work) -> list[HookRun]:
-        """List the runs: every hook that the event resolves to, or those that a republication names.
-
-        Raises DuplicateHookError, for a resolver that lists no hooks is not refused when it is wired.
-        """
-        hooks = by_name(self._resolver.for_event(work.event))
-        if work.redrive is None or work.redrive.hooks is None:
-            return [HookRun(name, hook) for name, hook in hooks.items()]
-        return [
-            HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in dict.fromkeys(work.redrive.hooks)
-        ]
-
-    async def _run(self, delivery: Delivery, work: Work, due: Sequence[HookRun]) -> None:
-        """Run hooks together and note what they raise; one that is not entered yet or busy is put off, uncharged."""
-        ready = [run for run in due if self._admits(run)]
-        try:
-            await self._call_together(ready, delivery, work)
-        finally:
-            for run in ready:
-                self._places.give_back(run)
-
-    async def _call_together(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> None:
-        if len(runs) == 1:
-            await self._call(runs[0], delivery, work)
-            return
-        # What a task returns is not asked for: a hook may have cancelled its own.
-        async with asyncio.TaskGroup() as group:
-            for run in runs:
-                group.create_task(self._call(run, delivery, work))
+    def _resolve(self, work: Work) -> None:
+        work.runs = plan_runs(self._wiring.of(work.event), work.redrive)
+        if work.restored:
+            restore_runs(work)
+        work.resolved = True
 
     def _admits(self, run: HookRun) -> bool:
-        if run.hook is None or not self._doors.is_open(run.hook):
+        if run.hook is None or not self._doors.is_open(run.hook.hook):
             run.due_at = time.monotonic() + _NOT_READY_SECONDS
             return False
         if not self._places.take(run):
@@ -181,100 +145,128 @@ class Stage:
             return False
         return True
 
+    def _call_all(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> Awaitable[object] | None:
+        """Call hooks together, as far as each goes at once; None when all have ended."""
+        if len(runs) == 1 and runs[0].hook is not None:
+            return self._call(runs[0], runs[0].hook, delivery, work)
+        calls = [self._call_in_task(run, run.hook, delivery, work) for run in runs if run.hook is not None]
+        return start_together(calls)
+
+    async def _call_in_task(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> None:
+        rest = self._call(run, hook, delivery, work)
+        if rest is not None:
+            await rest
+
+    def _call(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> Awaitable[None] | None:
+        """Call one hook as far as it goes at once; what is left of it, if anything, ends by noting how it ended."""
+        began = time.perf_counter()
+        rest = begin(self._caller.begin, hook, work.event)
+        if rest is None or isinstance(rest, Raised):
+            self._note(run, hook, work, rest, began)
+            return None
+        return self._finish(run, hook, delivery, work, rest, began)
+
+    async def _finish(
+        self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work, rest: Rest, began: float
+    ) -> None:
+        limit_seconds = begin(self._limit_of, hook)
+        if isinstance(limit_seconds, Raised):
+            rest.close()
+            self._note(run, hook, work, limit_seconds, began)
+            return
+        finished = self._caller.finish(rest, hook, delivery, work.event, limit_seconds)
+        result = await invoke(finished, lambda: delivery.cut_off)
+        self._note(run, hook, work, result if isinstance(result, Raised) else None, began)
+
+    def _limit_of(self, hook: WiredHook) -> float:
+        """Tell a hook's time limit; that a hook cannot tell its own is its own failure."""
+        own_seconds: float = getattr(hook.hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
+        return self._policy.timeout_seconds.get(hook.name, own_seconds)
+
+    def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
+        """Note how one run of a hook ended."""
+        self._places.give_back(run)
+        hook.seconds.observe(time.perf_counter() - began)
+        work.saved = None
+        if raised is None:
+            hook.oks.inc()
+            run.done = True
+        else:
+            hook.errors.inc()
+            work.raised[run.name] = raised.error
+
+    async def _await_rest(self, rest: Awaitable[object], ready: Sequence[HookRun], work: Work) -> None:
+        try:
+            await rest
+        finally:
+            for run in ready:
+                self._places.give_back(run)
+        self._sum_up(work, ready)
+
+    def _sum_up(self, work: Work, ran: Sequence[HookRun]) -> None:
+        """Return when every hook is done, else raise why not."""
+        if len(ran) == len(work.runs) and not work.raised:
+            self._note_age(work)
+            return
+        group = work.errors()
+        if group is not None:
+            raise group
+        pending = work.pending()
+        if pending:
+            raise HookNotReadyError(", ".join(run.name for run in pending))
+        self._note_age(work)
+
     def _note_age(self, work: Work) -> None:
         """Note how old an event is that is done; one without a timestamp has no age, one from the future none yet."""
-        if work.event.timestamp_ms:
-            self._metrics.event_age_seconds.observe(max(time.time() - work.event.timestamp_ms / 1000, 0.0))
+        timestamp_ms = work.event.timestamp_ms
+        if timestamp_ms:
+            self._age.observe(max(time.time() - timestamp_ms / 1000, 0.0))
 
-    async def _call(self, run: HookRun, delivery: Delivery, work: Work) -> None:
-        if run.hook is None:
-            return
-        began = time.perf_counter()
-        result = await invoke(self._call_hook(run, run.hook, work.event), lambda: delivery.cut_off)
-        self._places.give_back(run)
-        self._metrics.hook_seconds.labels(hook=run.name).observe(time.perf_counter() - began)
-        outcome = "error" if isinstance(result, Raised) else "ok"
-        self._metrics.hook_attempts_total.labels(hook=run.name, outcome=outcome).inc()
-        if isinstance(result, Raised):
-            work.raised[run.name] = result.error
-        else:
-            run.done = True
 
-    async def _call_hook(self, run: HookRun, hook: Hook, event: Event) -> None:
-        """Call a hook within its time; that the hook cannot tell its time limit is its own failure."""
-        own_seconds: float = getattr(hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
-        await self._caller.call(hook, event, self._policy.timeout_seconds.get(run.name, own_seconds))
+def start_together(calls: Sequence[Coroutine[object, object, None]]) -> Awaitable[object] | None:
+    """Start coroutines as tasks; None when all have ended at once, which before Python 3.12 none can."""
+    tasks = [_start(call) for call in calls]
+    if all(task.done() for task in tasks):
+        _require_sound(tasks)
+        return None
+    return _all_of(tasks)
 
-    def _weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
-        """Classify what a hook raised, once, and decide whether it is tried again."""
-        now = time.monotonic()
-        verdict = classify(error, self._policy.classifiers)
-        run.tries += 1
-        run.charged += 0 if verdict.dependency else 1
-        run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
-        elapsed_seconds = now - run.first_failed_at
-        attempt = run.tries if verdict.dependency else run.charged
-        asked_seconds = retry_after_seconds(error) or 0.0
-        next_step = decide(verdict, attempt, elapsed_seconds, self._policy.retry, at_least_seconds=asked_seconds)
-        self._metrics.hook_errors_total.labels(hook=run.name, verdict=str(verdict)).inc()
-        if isinstance(next_step, Retry):
-            self._metrics.retries_total.labels(hook=run.name).inc()
-            run.due_at = now + next_step.delay_seconds
-            delay_seconds = next_step.delay_seconds
-            text = self._text(error)
-            say_retry(event, run.name, attempt=run.tries, verdict=verdict, delay_seconds=delay_seconds, error=text)
-            return
-        failure = describe(
-            run.name,
-            error,
-            verdict=verdict,
-            attempts=run.tries,
-            elapsed_seconds=elapsed_seconds,
-            redactor=self._policy.redactor,
-        )
-        line = self._text(error)
-        say_given_up(event, failure, line, error)
-        BaseException.with_traceback(error, None)  # its frames would hold the event
-        run.failed = Failed(next_step, failure, line, error)
 
-    def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
-        """Give up an event whose hooks could not even be told: never "no hooks"."""
-        text = self._text(error)
-        self._metrics.resolver_errors_total.inc()
-        _log.error("the resolver failed", topic=delivery.record.topic, offset=delivery.record.offset, error=text)
-        return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
+async def _all_of(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for all, and when cancelled cancel all and wait for them."""
+    try:
+        await asyncio.wait(tasks)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
+    _require_sound(tasks)
 
-    def _pause(self, work: Work, error: BaseException) -> Hold:
-        """Hold an event for an error that is no hook's: a defect, which may be neither a dead letter nor a hot loop."""
-        say_unforeseen(work.event, self._text(error), error)
-        return Hold(_UNFORESEEN_SECONDS)
 
-    def _text(self, error: BaseException) -> str:
-        return line_with_cause(error, redactor=self._policy.redactor)
+def _require_sound(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Raise what broke a task beside its hook, whose errors are noted; one that a hook of its own cancelled is sound."""
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+
+
+if sys.version_info >= (3, 12):
+
+    def _start(call: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        return asyncio.Task(call, loop=asyncio.get_running_loop(), eager_start=True)
+
+else:
+
+    def _start(call: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(call)
+
+
+def _is_due(run: HookRun) -> bool:
+    return not run.due_at or run.due_at <= time.monotonic() + _TOGETHER_SECONDS
 
 
 def _work(delivery: Delivery) -> Work:
     if not isinstance(delivery.progress, Work):
         raise TypeError("a delivery is identified before it is handled")
     return delivery.progress
-
-
-def _gone(name: str) -> HookRun:
-    text = f"hook {name} does not exist any more, or does not want this event"
-    failure = HookFailure(
-        hook=name, verdict=str(Verdict.USER), exception="hookline.hooks.HookGoneError", message=text, attempts=0,
-        elapsed_seconds=0.0, code="hook_gone",
-    )  # fmt: skip
-    return HookRun(name, None, failed=Failed(DeadLetterClass.PERMANENT, failure, text, HookGoneError(text)))
-
-
-def _give_up(work: Work) -> GiveUp:
-    failed = work.failed()
-    classes = {each.letter_class for each in failed}
-    codes = {each.failure.code for each in failed}
-    return GiveUp(
-        letter_class=DeadLetterClass.PERMANENT if DeadLetterClass.PERMANENT in classes else DeadLetterClass.EXHAUSTED,
-        code=codes.pop() if len(codes) == 1 else "several",
-        message="; ".join(f"hook {each.failure.hook}: {each.line}" for each in failed),
-        failures=tuple(each.failure for each in failed),
-    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hookline.errs import HookErrorGroup
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.contract import DeadLetterClass, Event, HookFailure, Redrive
 
-    from ._hook import Hook
+    from ._wiring import WiredHook
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,45 +26,64 @@ class Failed:
     error: BaseException
 
 
-@dataclass(slots=True, weakref_slot=True, eq=False)
 class HookRun:
     """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
-    name: str
-    hook: Hook | None
-    """None when a republished record names a hook that no longer exists."""
-    tries: int = 0
-    charged: int = 0
-    """Tries that count against `max_attempts`; failures of a dependency count against time instead."""
-    first_failed_at: float | None = None
-    """By the monotonic clock, in seconds."""
-    due_at: float = 0.0
-    """By the monotonic clock, in seconds; not run before."""
-    admitted: bool = False
-    """Whether it counts among the running ones of its hook."""
-    done: bool = False
-    failed: Failed | None = None
+    __slots__ = (
+        "__weakref__", "admitted", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "tries",
+    )  # fmt: skip
+
+    def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
+        self.name = name
+        self.hook = hook
+        """None when a republished record names a hook that no longer exists."""
+        self.failed = failed
+        self.done = False
+        self.tries = 0
+        self.charged = 0
+        """Tries that count against `max_attempts`; failures of a dependency count against time instead."""
+        self.first_failed_at: float | None = None
+        """By the monotonic clock, in seconds."""
+        self.due_at = 0.0
+        """By the monotonic clock, in seconds; not run before."""
+        self.admitted = False
+        """Whether it counts among the running ones of its hook."""
 
     @property
     def pending(self) -> bool:
         """Whether the hook still has work."""
         return not self.done and self.failed is None
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing has come of it yet."""
+        return not (self.done or self.tries or self.failed)
 
-@dataclass(slots=True)
+
 class Work:
-    """An event and the runs of its hooks; what a delivery's `progress` holds."""
+    """An event and the runs of its hooks; what a delivery's `progress` holds once the record is decoded."""
 
-    event: Event
-    redrive: Redrive | None
-    runs: list[HookRun] = field(default_factory=list)
-    raised: dict[str, BaseException] = field(default_factory=dict)
-    """What hooks raised in the latest attempt, by hook."""
-    resolved: bool = False
+    __slots__ = ("event", "raised", "redrive", "resolved", "restored", "runs", "saved")
+
+    def __init__(self, event: Event, redrive: Redrive | None, restored: bytes = b"") -> None:
+        self.event = event
+        self.redrive = redrive
+        self.restored = restored
+        """What an owner before left of it, until the hooks are resolved."""
+        self.runs: Sequence[HookRun] = ()
+        self.resolved = False
+        self.raised: dict[str, BaseException] = {}
+        """What hooks raised in the latest attempt, by hook."""
+        self.saved: bytes | None = None
+        """What to keep of it beyond this process; None when that has to be told anew."""
 
     def error_of(self, run: HookRun) -> BaseException | None:
         """Tell why a hook is not done: what it raised now, or what it failed with for good before."""
         return self.raised.get(run.name) or (run.failed.error if run.failed else None)
+
+    def errors(self) -> HookErrorGroup | None:
+        """Collect what failed, now or before; None when nothing has."""
+        return HookErrorGroup.of((run.name, self.error_of(run)) for run in self.runs)
 
     def pending(self) -> list[HookRun]:
         """List the runs that still have work."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from confluent_kafka import Message
 
     from hookline.contract import Headers
@@ -21,7 +23,7 @@ class Record:
     """One record: key, value and headers byte for byte, None and empty kept apart, headers in order with repeats.
 
     `unreadable_headers` is True when the client could not read the headers (a name that is not UTF-8); they are then
-    empty, and cannot be had in another way.
+    empty, and cannot be had in another way. `size_bytes` tells about how much memory the data takes.
     """
 
     topic: str
@@ -32,6 +34,11 @@ class Record:
     value: bytes | None
     headers: Headers = ()
     unreadable_headers: bool = False
+    size_bytes: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        size_bytes = len(self.key or b"") + len(self.value or b"") + _count_bytes(self.headers)
+        object.__setattr__(self, "size_bytes", size_bytes)
 
     @classmethod
     def from_message(cls, message: Message) -> Record:
@@ -42,37 +49,55 @@ class Record:
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         if message.error() is not None or topic is None or partition is None or offset is None:
             raise ValueError(f"not a record: {message.error()}")
-        headers = _read_headers(message)
-        return cls(
-            topic=topic,
-            partition=partition,
-            offset=offset,
-            timestamp_ms=_timestamp_ms(message),
-            key=message.key(),
-            value=message.value(),
-            headers=headers or (),
-            unreadable_headers=headers is None,
-        )
-
-    @property
-    def size_bytes(self) -> int:
-        """Tell about how much memory the data takes."""
-        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
-        return len(self.key or b"") + len(self.value or b"") + headers
+        key, value = message.key(), message.value()
+        headers, headers_bytes = _read_headers(message)
+        draft = _Draft()
+        draft.topic = topic
+        draft.partition = partition
+        draft.offset = offset
+        draft.timestamp_ms = _timestamp_ms(message)
+        draft.key = key
+        draft.value = value
+        draft.headers = headers or ()
+        draft.unreadable_headers = headers is None
+        draft.size_bytes = len(key or b"") + len(value or b"") + headers_bytes
+        draft.__class__ = cls
+        record: Record = draft
+        return record
 
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
-def _read_headers(message: Message) -> Headers | None:
+# A record that is not frozen yet: the constructor of a frozen dataclass takes six times as long.
+_Draft: Final[Any] = type("_Draft", (), {"__slots__": Record.__slots__})
+
+
+def _read_headers(message: Message) -> tuple[Headers | None, int]:
+    """Return the headers, None when they cannot be read, and the bytes that they hold."""
     # For a name that is not UTF-8 the client returns a list with a hole in it and leaves the exception set. A plain call
     # lets both through once the interpreter has specialised it, and the hole crashes the process; methodcaller checks.
     try:
-        headers = _call_headers(message)
+        found = _call_headers(message)
     except (UnicodeDecodeError, SystemError):
-        return None
-    pairs = headers.items() if isinstance(headers, dict) else headers or ()
-    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs)
+        return None, 0
+    if isinstance(found, dict):
+        return _encode_headers(found.items())
+    count = 0
+    for name, value in found or ():
+        if value.__class__ is not bytes:
+            return _encode_headers(found)
+        count += len(name) + len(value)
+    return tuple(found or ()), count
+
+
+def _encode_headers(pairs: Iterable[tuple[str, str | bytes | None]]) -> tuple[Headers, int]:
+    headers = tuple((name, value.encode() if isinstance(value, str) else value) for name, value in pairs)
+    return headers, _count_bytes(headers)
+
+
+def _count_bytes(headers: Headers) -> int:
+    return sum(len(name) + len(value or b"") for name, value in headers)
 
 
 def _timestamp_ms(message: Message) -> int | None:

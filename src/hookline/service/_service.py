@@ -17,12 +17,13 @@ from hookline.consume import (
     EngineSettings,
     MeteredObserver,
     Observers,
+    Recollection,
     RetryPolicy,
 )
 from hookline.deadletters import Reconciler, ReconcilerSettings
 from hookline.errs import DEFAULT_CLASSIFIERS
 from hookline.hooks import EventLog, Stage, StagePolicy
-from hookline.kafka import AcknowledgedProducer, GroupConsumer, kafka_classifier
+from hookline.kafka import AcknowledgedProducer, GroupConsumer, TopicReader, kafka_classifier
 from hookline.service._dead_letters import redactor_of
 from hookline.service._gauges import keep_gauges
 from hookline.service._health import Check, HealthServer
@@ -33,7 +34,7 @@ from hookline.telemetry import Metrics, get_logger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.consume import Handler, Observer
+    from hookline.consume import Observer
     from hookline.hooks import Resolver
     from hookline.service._settings import Settings
 
@@ -163,29 +164,30 @@ class Service:
         hook_topic, dead_letter_topic = self._topics()
         writer = DeadLetterWriter(self._producer, dead_letter_topic)
         observer = Observers(MeteredObserver(self.metrics), EventLog(), *observers)
-        stage = self._build_engine(hook_topic, self._settings.hook_group(), self._stage, writer, settings, observer)
-        group = self._settings.dead_letter_group()
-        reconciler = self._build_engine(dead_letter_topic, group, self._reconciler, None, settings, Observers())
-        return stage, reconciler
-
-    def _build_engine(
-        self,
-        topic: str,
-        group: str,
-        handler: Handler,
-        dead_letters: DeadLetterWriter | None,
-        settings: EngineSettings,
-        observer: Observer,
-    ) -> Engine:
-        return Engine(
-            open_consumer=partial(GroupConsumer, self._client, group, topic),
+        memory = self._stage.memory
+        group = self._settings.hook_group()
+        stage = Engine(
+            open_consumer=partial(GroupConsumer, self._client, group, hook_topic),
             group=group,
-            handler=handler,
-            dead_letters=dead_letters,
+            handler=self._stage,
+            dead_letters=writer,
             settings=settings,
             observer=observer,
             meter=EngineMeter(self.metrics),
+            memory=memory,
+            recollection=Recollection(TopicReader(self._client), hook_topic, dead_letter_topic, memory),
         )
+        group = self._settings.dead_letter_group()
+        reconciler = Engine(
+            open_consumer=partial(GroupConsumer, self._client, group, dead_letter_topic),
+            group=group,
+            handler=self._reconciler,
+            dead_letters=None,
+            settings=settings,
+            observer=Observers(),
+            meter=EngineMeter(self.metrics),
+        )
+        return stage, reconciler
 
     async def _start_producer(self) -> None:
         # Bounded: making it waits for the user's oauth callable, and a signal is not listened to before the start is over.

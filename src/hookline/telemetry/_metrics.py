@@ -35,6 +35,8 @@ _RESULT: Final = Label("result", ("ok", "error"))
 _PUBLISH_RESULT: Final = Label("result", ("ok", "invalid", "error"))
 _REBALANCE: Final = Label("kind", ("assigned", "revoked", "lost"))
 
+_LOST_METADATA: Final = Label("reason", ("foreign", "newer", "overflow", "refused", "torn", "unanswered"))
+
 _HOOK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _PUBLISH_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _AGE_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 86400.0)
@@ -58,12 +60,16 @@ class Metrics:
     records_total = CounterSpec(
         _RECORD_OUTCOME, help="Records by what became of them; retried and held count each time."
     )
+    identity_conflicts_total = CounterSpec(
+        help="Records of a completed identity that say something else; counted among the duplicates too."
+    )
     malformed_total = CounterSpec(_CODE, help="Records that could not be decoded or are invalid, by reason.")
     event_age_seconds = HistogramSpec(help="Age of an event when it was done, by its timestamp.", buckets=_AGE_BUCKETS)
     hook_attempts_total = CounterSpec(_HOOK, _ATTEMPT_OUTCOME, help="Runs of a hook.")
     hook_errors_total = CounterSpec(_HOOK, _VERDICT, help="Failed runs of a hook, by verdict.")
     hook_seconds = HistogramSpec(_HOOK, help="Time one run of a hook took.", buckets=_HOOK_BUCKETS)
     hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
+    stuck_hooks = GaugeSpec(_HOOK, help="Runs of a hook that outlived their time limit and could not be ended.")
     hook_enabled = GaugeSpec(_SOURCE, help="1 when this host publishes the source's hook events.")
     resolver_errors_total = CounterSpec(help="Events whose hooks could not be resolved.")
     retries_total = CounterSpec(_HOOK, help="Further attempts that were scheduled for a hook.")
@@ -83,6 +89,11 @@ class Metrics:
     lanes = GaugeSpec(help="Subjects with work.")
     paused_partitions = GaugeSpec(help="Partitions whose intake is braked.")
     commits_total = CounterSpec(_RESULT, help="Offset commits, of the stage and of the reconciler.")
+    commit_metadata_lost_total = CounterSpec(
+        _LOST_METADATA, help="Metadata of commits that was not written whole, or not read: attempts may be forgotten."
+    )
+    retention_gap_records_total = CounterSpec(help="Records that retention deleted before they were read.")
+    unclean_starts_total = CounterSpec(help="Partitions taken over from an owner that went down.")
     rebalances_total = CounterSpec(
         _REBALANCE, help="Partitions that came and went, of the stage and of the reconciler."
     )

@@ -1,0 +1,385 @@
+"""Runs records: which one is next, on which task, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from time import perf_counter, time
+from typing import TYPE_CHECKING, Final
+
+from ._delivery import Delivery
+from ._invoke import Raised, begin, invoke
+from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Retry
+from ._partition import Lane, LaneState
+from ._ready import ReadyLanes
+from ._settings import Order
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+    from hookline.kafka import Record
+
+    from ._burial import Undertaker
+    from ._delivery import Handler, Memory, Observer
+    from ._partition import LaneKey, Partition
+    from ._settings import EngineSettings
+
+_SLICE_SECONDS: Final = 0.005
+_TOLD_RECORDS: Final = 20
+
+
+class Attempt:
+    """A record that is being run and has not ended yet, and the slot that it holds."""
+
+    __slots__ = ("_scheduler", "delivery", "has_slot", "lane", "rest")
+
+    def __init__(self, scheduler: Scheduler, lane: Lane, rest: Awaitable[None]) -> None:
+        self._scheduler = scheduler
+        self.lane = lane
+        self.delivery = lane.queue[0]
+        self.rest = rest
+        self.has_slot = True
+        self.delivery.release_slot = self.release_slot
+
+    def is_cut_off(self) -> bool:
+        """Tell whether its end counts for nothing."""
+        return self.delivery.cut_off or self.lane.partition.closed
+
+    def release_slot(self) -> None:
+        """Give the slot to others, though it runs on."""
+        if self.has_slot:
+            self.has_slot = False
+            self._scheduler.slot_freed()
+
+
+class Scheduler:
+    """Runs records, at most `concurrency` attempts at once, in order within each lane.
+
+    A worker is a task that holds a slot; it goes from record to record and ends when there is none, so that a record
+    costs no task of its own. A record whose lane is free is begun as it comes, and when it ends without having waited
+    for anything it has never been in a lane at all. When lanes compete the longest goes first.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        memory: Memory | None,
+        settings: EngineSettings,
+        observer: Observer,
+        undertaker: Undertaker,
+        broke: Callable[[BaseException], None],
+    ) -> None:
+        self._handler = handler
+        self._memory = memory
+        self._order = settings.order
+        self._most_slots = settings.concurrency
+        self._observer = observer
+        self._undertaker = undertaker
+        self._broke = broke
+        self._inbox: deque[tuple[Partition, Iterator[Record]]] = deque()
+        self._ready = ReadyLanes()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._slots = 0
+        self._has_spare = False
+
+    # What comes in.
+
+    def receive(self, partition: Partition, records: Sequence[Record]) -> None:
+        """Take records that were fetched, in their order; call `wake` afterwards."""
+        self._inbox.append((partition, iter(records)))
+
+    def receive_first(self, partition: Partition, records: Iterable[Record]) -> None:
+        """Take records that came before all that `receive` was given of this partition and has not begun."""
+        self._inbox.appendleft((partition, iter(records)))
+
+    def admit(self, partition: Partition, record: Record) -> Lane | None:
+        """Put a record into its lane; None when it was settled before, here or by an owner before."""
+        found = partition.found
+        if found is not None and record.offset >= found.frontier:
+            found = partition.found = None
+        if found is not None and found.is_settled(record.offset):
+            partition.tracker.deliver_settled(record.offset)
+            partition.release(record)
+            return None
+        return self._enqueue(partition, record)
+
+    def wake(self) -> None:
+        """See to it that somebody works when there is work and a slot."""
+        if not self._has_spare and self._slots < self._most_slots and (self._inbox or self._ready):
+            self._has_spare = True
+            self._slots += 1
+            self._start(self._work())
+
+    def slot_freed(self) -> None:
+        """Note that a slot is free, though what held it runs on."""
+        self._slots -= 1
+        self.wake()
+
+    def resume(self, lane: Lane) -> None:
+        """Let a lane that waited compete again."""
+        lane.timer = None
+        lane.state = LaneState.IDLE
+        self._make_ready(lane)
+        self.wake()
+
+    def give_up(self, lane: Lane, give_up: GiveUp) -> None:
+        """Write a dead letter for the first record of a lane, which is not run."""
+        self._ready.discard(lane)
+        self._give_up(lane, lane.queue[0], give_up, None)
+
+    def cut_off(self, lane: Lane) -> None:
+        """Cancel what a lane does; no outcome of it counts any more."""
+        self._ready.discard(lane)
+        lane.cut_off()
+
+    # Workers.
+
+    async def _work(self) -> None:
+        """Run records until there is none, or others should have a turn."""
+        self._has_spare = False
+        has_slot = True
+        try:
+            goes_on = True
+            while goes_on and has_slot and (attempt := self._next()) is not None:
+                self.wake()
+                try:
+                    goes_on = await self._finish(attempt)
+                finally:
+                    has_slot = attempt.has_slot
+        finally:
+            self._slots -= has_slot
+            self.wake()
+
+    async def _finish(self, attempt: Attempt) -> bool:
+        """Await what is left of an attempt and conclude it; False when it was cut off, and this worker with it."""
+        lane = attempt.lane
+        lane.task = asyncio.current_task()
+        lane.state = LaneState.RUNNING
+        try:
+            with lane.partition.at_work(lane):
+                result = await invoke(attempt.rest, attempt.is_cut_off)
+        except asyncio.CancelledError:
+            if not attempt.is_cut_off():
+                raise
+            return False
+        lane.task = None
+        self._conclude(lane, attempt.delivery, result if isinstance(result, Raised) else DONE)
+        return True
+
+    def _next(self) -> Attempt | None:
+        """Run what ends at once until something has to be awaited; None when there is no work or the slice is over."""
+        until = perf_counter() + _SLICE_SECONDS
+        while True:
+            attempt = self._run_inbox(until)
+            if attempt is not None:
+                return attempt
+            lane = None if self._inbox else self._ready.take()
+            if lane is None:
+                return None
+            attempt = self._run_head(lane)
+            if attempt is not None:
+                return attempt
+            if perf_counter() > until:
+                return None
+
+    def _run_inbox(self, until: float) -> Attempt | None:
+        """Begin records as they came; one whose lane is taken, or that others should precede, joins its lane."""
+        inbox = self._inbox
+        while inbox:
+            partition, records = inbox[0]
+            for record in records:
+                attempt = self._take(partition, record)
+                if attempt is not None:
+                    return attempt
+                if perf_counter() > until:
+                    return None
+            inbox.popleft()
+        return None
+
+    def _take(self, partition: Partition, record: Record) -> Attempt | None:
+        if partition.closing or record.offset <= partition.tracker.last:
+            partition.release(record)
+        elif partition.held_back is not None:
+            partition.hold_back(record)
+        elif partition.found is not None:
+            self.admit(partition, record)
+        elif self._ready or self._key_of(record) in partition.lanes:
+            self._enqueue(partition, record)
+        else:
+            return self._run_alone(partition, record)
+        return None
+
+    def _run_alone(self, partition: Partition, record: Record) -> Attempt | None:
+        """Begin a record that nothing stands before; only when it does not end at once it is given a lane."""
+        delivery = Delivery(record)
+        result = self._begin(partition, delivery)
+        if result is DONE or isinstance(result, Duplicate):
+            self._observer.ended(delivery, result, None)
+            if result is DONE:
+                self._remember(partition, delivery)
+            partition.tracker.deliver_settled(record.offset)
+            partition.release(record)
+            return None
+        partition.tracker.deliver(record.offset)
+        lane = partition.lane_of(self._key_of(record))
+        lane.queue.append(delivery)
+        return self._go_on(lane, result)
+
+    def _run_head(self, lane: Lane) -> Attempt | None:
+        return self._go_on(lane, self._begin(lane.partition, lane.queue[0]))
+
+    def _go_on(self, lane: Lane, result: Awaitable[None] | Done | Duplicate | Raised | None) -> Attempt | None:
+        """Conclude an attempt that ended as it was begun; else give what is left to be awaited."""
+        delivery = lane.queue[0]
+        if result is None:
+            lane.wait_for_twin(delivery)
+        elif isinstance(result, Done | Duplicate | Raised):
+            self._conclude(lane, delivery, result)
+        else:
+            lane.partition.note_begun(delivery)
+            return Attempt(self, lane, result)
+        return None
+
+    def _begin(self, partition: Partition, delivery: Delivery) -> Awaitable[None] | Done | Duplicate | Raised | None:
+        """Begin an attempt; None when a record of the same identity has begun and is not settled: it must end first."""
+        identity = begin(self._handler.identify, delivery)
+        if isinstance(identity, Raised):
+            self._observer.started(delivery)
+            return identity
+        delivery.identity = identity
+        if identity is not None:
+            if identity in partition.completed:
+                self._observer.started(delivery)
+                return self._duplicate(partition, delivery)
+            if partition.begun and partition.begun.get(identity, delivery) is not delivery:
+                return None
+        self._observer.started(delivery)
+        rest = begin(self._handler.handle, delivery)
+        return DONE if rest is None else rest
+
+    def _duplicate(self, partition: Partition, delivery: Delivery) -> Duplicate | Raised:
+        earlier = partition.completed.find(delivery.identity) if delivery.identity else None
+        if earlier is None or self._memory is None:
+            return Duplicate(delivery.identity or ("", ""), -1 if earlier is None else earlier.offset)
+        agrees = begin(self._memory.says_the_same, delivery, earlier.fingerprint)
+        return agrees if isinstance(agrees, Raised) else Duplicate(earlier.identity, earlier.offset, agrees)
+
+    # Outcomes.
+
+    def _conclude(self, lane: Lane, delivery: Delivery, result: Done | Duplicate | Raised) -> None:
+        """Decide what becomes of a record whose attempt has ended, and see to it."""
+        if lane.partition.closed:
+            return
+        if not isinstance(result, Raised):
+            self._observer.ended(delivery, result, None)
+            self._settle(lane, delivery, result)
+            return
+        lane.partition.note_begun(delivery)
+        outcome = self._handler.decide(delivery, result.error)
+        if delivery.first_failed_at is None and not isinstance(outcome, Hold):
+            delivery.first_failed_at = time()
+        if isinstance(outcome, GiveUp):
+            self._give_up(lane, delivery, outcome, result.error)
+            return
+        delivery.attempt += isinstance(outcome, Retry)
+        self._observer.ended(delivery, outcome, result.error)
+        self._rest(lane, outcome.delay_seconds)
+
+    def _rest(self, lane: Lane, seconds: float) -> None:
+        """Wait without holding anything."""
+        lane.state = LaneState.RESTING
+        lane.partition.stepped_aside(lane)
+        if not lane.partition.closing:
+            lane.timer = asyncio.get_running_loop().call_later(seconds, self.resume, lane)
+
+    def _give_up(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
+        lane.state = LaneState.BURYING
+        lane.partition.stepped_aside(lane)
+        lane.task = self._start(self._bury(lane, delivery, give_up, error))
+
+    async def _bury(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
+        """Write a dead letter, however long that takes; the record is settled once it is confirmed."""
+        try:
+            await self._undertaker.bury(lane, delivery, give_up)
+        except asyncio.CancelledError:
+            if not (delivery.cut_off or lane.partition.closing):
+                raise
+            return
+        self._observer.ended(delivery, give_up, error)
+        self._settle(lane, delivery, give_up)
+        self.wake()
+
+    def _settle(self, lane: Lane, delivery: Delivery, outcome: Done | Duplicate | GiveUp) -> None:
+        """Note the first record of a lane as settled: with `_run_alone` the only place where the watermark moves."""
+        partition = lane.partition
+        if partition.closed:
+            return
+        if outcome is DONE:
+            self._remember(partition, delivery)
+        partition.tracker.settle(delivery.record.offset)
+        partition.release(delivery.record)
+        lane.queue.popleft()
+        lane.state, lane.task = LaneState.IDLE, None
+        for twin in partition.note_ended(delivery):
+            self.resume(twin)
+        if lane.queue:
+            self._make_ready(lane)
+        else:
+            del partition.lanes[lane.key]
+
+    def _remember(self, partition: Partition, delivery: Delivery) -> None:
+        if delivery.identity is not None:
+            kept = "" if self._memory is None else self._memory.fingerprint(delivery)
+            partition.completed.add(delivery.identity, delivery.record.offset, kept)
+
+    # Lanes.
+
+    def _enqueue(self, partition: Partition, record: Record) -> Lane:
+        partition.tracker.deliver(record.offset)
+        delivery = Delivery(record)
+        if partition.found is not None:
+            self._restore(partition, delivery)
+        lane = partition.lane_of(self._key_of(record))
+        lane.queue.append(delivery)
+        if lane.ready_length:
+            self._ready.grew(lane)
+        elif len(lane.queue) == 1:
+            self._make_ready(lane)
+        return lane
+
+    def _restore(self, partition: Partition, delivery: Delivery) -> None:
+        state = partition.found.state_of(delivery.record.offset) if partition.found else None
+        if state is None:
+            return
+        delivery.attempt = state.attempt
+        delivery.first_failed_at = None if state.first_failed_minute is None else state.first_failed_minute * 60.0
+        if self._memory is not None:
+            self._memory.restore(delivery, state.saved)
+        partition.active[delivery.record.offset] = delivery
+
+    def _make_ready(self, lane: Lane) -> None:
+        if not lane.partition.closing and not lane.partition.parks(lane):
+            self._ready.add(lane)
+
+    def _key_of(self, record: Record) -> LaneKey:
+        if self._order is Order.PARTITION:
+            return None
+        return record.offset if record.key is None or self._order is Order.NONE else record.key
+
+    # Tasks.
+
+    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_ended)
+        return task
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """Tell of a task that broke: by a fault of the engine, or of a handler's `decide` or an observer.
+
+        One that was cancelled though nothing of it was cut off is broken too: its subject would stand still for ever.
+        """
+        self._tasks.discard(task)
+        error = RuntimeError("a worker was cancelled") if task.cancelled() else task.exception()
+        if error is not None:
+            self._broke(error)

@@ -1,0 +1,236 @@
+"""Finds the record that takes the process down, and blames nobody else.
+
+An owner that lets a partition go in order says so in the commit's metadata. When the owner before did not, it went down,
+and one of the records that it had in hand may be why. Those are the suspects. They run before anything else of their
+partition: first in batches, and the metadata names the batch before it begins. When the process goes down again, the
+records of that batch run one by one, each charged with a crash before it begins and discharged when it has ended. What
+was charged `max_crashes` times is a dead letter. A crash that charges nobody condemns nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from hookline.contract import DeadLetterClass
+from hookline.telemetry import get_logger
+
+from ._outcome import GiveUp
+from ._partition import LaneState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hookline.kafka import Record
+
+    from ._marks import Marks
+    from ._partition import Lane, Partition
+    from ._scheduler import Scheduler
+
+BATCH: Final = 64
+
+_log = get_logger(__name__)
+
+
+class Suspects:
+    """The suspects of one partition."""
+
+    def __init__(self, found: Marks, position: int, end: int, most: int, changed: asyncio.Event) -> None:
+        self.end = end
+        """The offset behind the last suspect: what came later was never in the hands of the owner that went down."""
+        self._most = most
+        self._changed = changed
+        self._alone = {*found.started, *(offset for offset, _ in found.crashes)}
+        self._charges = dict(found.crashes)
+        self._charged: int | None = None
+        self._seen = position - 1
+        self._questioned = 0
+        self._parked: list[Lane] = []
+        self.pending: set[int] = set()
+        """Offsets that were admitted and whose attempt has not ended."""
+
+    def runs_alone(self, offset: int) -> bool:
+        """Tell whether a record ran when the process went down, and so has to run by itself now."""
+        return offset in self._alone
+
+    def charges(self, offset: int) -> int:
+        """Tell how often the process went down while a record ran alone."""
+        return self._charges.get(offset, 0)
+
+    def begin(self, offsets: set[int], *, alone: bool) -> None:
+        """Note that records run from now on; one that runs alone is charged until it has ended."""
+        self._questioned += len(offsets)
+        self.pending = offsets
+        self._charged = next(iter(offsets)) if alone else None
+
+    def started(self) -> tuple[int, ...]:
+        """Tell what has to run alone if the process goes down now."""
+        return tuple(sorted(self._alone | self.pending))
+
+    def crashes(self, *, clean: bool) -> tuple[tuple[int, int], ...]:
+        """Tell the charges, with that of what runs alone now, unless it is let go in order."""
+        charges = dict(self._charges)
+        if self._charged is not None and not clean:
+            charges[self._charged] = charges.get(self._charged, 0) + 1
+        return tuple(sorted(charges.items()))
+
+    def arrived(self, offset: int) -> None:
+        """Note a record that was fetched."""
+        self._seen = offset
+        self._changed.set()
+
+    def ended(self, offset: int) -> None:
+        """Note that an attempt has ended, whatever it came to: the record is innocent of this crash."""
+        self._alone.discard(offset)
+        self._charges.pop(offset, None)
+        self._charged = None if self._charged == offset else self._charged
+        self._await_no_longer(offset)
+
+    def stepped_aside(self, lane: Lane) -> None:
+        """Note that a lane will not run for a while: its first record has ended an attempt, the others cannot begin."""
+        first, *others = lane.queue
+        if lane.state is not LaneState.BURYING:  # then it is ended once the dead letter is confirmed
+            self.ended(first.record.offset)
+        self._await_no_longer(first.record.offset)
+        for delivery in others:
+            self._await_no_longer(delivery.record.offset)
+
+    def stands_behind(self, offset: int) -> None:
+        """Note that a record cannot begin for a while: another of its subject waits before it."""
+        self._await_no_longer(offset)
+
+    def parks(self, lane: Lane) -> bool:
+        """Keep a lane from running that nobody asked for now, such as one whose retry is due."""
+        if lane.queue[0].record.offset in self.pending:
+            return False
+        self._parked.append(lane)
+        return True
+
+    def parked(self) -> list[Lane]:
+        """Give the lanes that were kept from running, once."""
+        lanes, self._parked = self._parked, []
+        return lanes
+
+    def are_through(self, partition: Partition) -> bool:
+        """Tell whether every suspect has been run."""
+        if self.pending:
+            return False
+        held_back = partition.held_back
+        more = bool(held_back) and held_back is not None and held_back[0].offset < self.end
+        return self._questioned >= self._most or (self._seen >= self.end - 1 and not more)
+
+    def _await_no_longer(self, offset: int) -> None:
+        if offset in self.pending:
+            self.pending.discard(offset)
+            self._changed.set()
+
+
+class Inquiry:
+    """Runs the suspects of all partitions of an engine: one batch, or one record alone, at a time."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        confirm: Callable[[], Awaitable[None]],
+        release: Callable[[Partition], None],
+        max_crashes: int,
+    ) -> None:
+        self._scheduler = scheduler
+        self._confirm = confirm
+        self._release = release
+        self._max_crashes = max_crashes
+        self._partitions: list[Partition] = []
+        self.changed = asyncio.Event()
+
+    def __bool__(self) -> bool:
+        return bool(self._partitions)
+
+    def add(self, partition: Partition) -> None:
+        """Take a partition with suspects in hand."""
+        self._partitions.append(partition)
+        self.changed.set()
+
+    async def run(self) -> None:
+        """Run suspects until cancelled."""
+        while True:
+            await self.changed.wait()
+            self.changed.clear()
+            self._let_through()
+            batch = self._next_batch()
+            if batch:
+                await self._run(batch)
+                self.changed.set()
+
+    def _let_through(self) -> None:
+        """Open the partitions whose suspects are through, and forget those that were let go."""
+        self._partitions = [each for each in self._partitions if not each.closing]
+        for partition in [each for each in self._partitions if each.suspects and each.suspects.are_through(each)]:
+            self._partitions.remove(partition)
+            self._release(partition)
+
+    def _next_batch(self) -> list[tuple[Partition, Record]]:
+        """Take the next records: one that has to run alone, else as many as make a batch, in the order of each partition."""
+        for partition in self._partitions:
+            if self._first_runs_alone(partition):
+                return [self._take(partition)]
+        batch: list[tuple[Partition, Record]] = []
+        for partition in self._partitions:
+            while len(batch) < BATCH and self._has_more(partition) and not self._first_runs_alone(partition):
+                batch.append(self._take(partition))
+        return batch
+
+    def _has_more(self, partition: Partition) -> bool:
+        return bool(partition.held_back)
+
+    def _first_runs_alone(self, partition: Partition) -> bool:
+        held_back, suspects = partition.held_back, partition.suspects
+        return bool(held_back and suspects and suspects.runs_alone(held_back[0].offset))
+
+    def _take(self, partition: Partition) -> tuple[Partition, Record]:
+        if partition.held_back is None:
+            raise ValueError(f"partition {partition.number} holds nothing back")
+        return partition, partition.held_back.popleft()
+
+    async def _run(self, batch: list[tuple[Partition, Record]]) -> None:
+        """Run records, named in the metadata before they begin, and return when the attempt of each has ended."""
+        alone = self._first_alone(batch)
+        for partition in {partition for partition, _ in batch}:
+            offsets = {record.offset for owner, record in batch if owner is partition}
+            if partition.suspects is not None:
+                partition.suspects.begin(offsets, alone=alone)
+        condemned = alone and self._is_condemned(*batch[0])
+        if not condemned:
+            await self._confirm()
+        for partition, record in batch:
+            self._admit(partition, record, condemned=condemned)
+        self._scheduler.wake()
+        while any(each.suspects and each.suspects.pending and not each.closing for each, _ in batch):
+            await self.changed.wait()
+            self.changed.clear()
+
+    def _first_alone(self, batch: list[tuple[Partition, Record]]) -> bool:
+        partition, record = batch[0]
+        return partition.suspects is not None and partition.suspects.runs_alone(record.offset)
+
+    def _is_condemned(self, partition: Partition, record: Record) -> bool:
+        return partition.suspects is not None and partition.suspects.charges(record.offset) >= self._max_crashes
+
+    def _admit(self, partition: Partition, record: Record, *, condemned: bool) -> None:
+        suspects = partition.suspects
+        if suspects is None or partition.closing:
+            return
+        crashes = suspects.charges(record.offset)
+        lane = self._scheduler.admit(partition, record)
+        if lane is None:
+            suspects.ended(record.offset)
+        elif lane.queue[0].record is not record and not (lane.ready_length or lane.state is LaneState.RUNNING):
+            suspects.stands_behind(record.offset)
+        elif condemned:
+            _log.error("dead-lettering a record that took the process down", record=str(record), crashes=crashes)
+            self._scheduler.give_up(lane, crashed(crashes))
+
+
+def crashed(crashes: int) -> GiveUp:
+    """Build the outcome of a record that took the process down whenever it ran."""
+    message = f"the process went down {crashes} times while it ran this record and nothing else"
+    return GiveUp(DeadLetterClass.CRASHED, "crashed", message)

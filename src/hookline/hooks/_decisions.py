@@ -1,0 +1,132 @@
+"""What follows when hooks failed: each is decided for by itself."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from hookline.consume import GiveUp, Hold, Retry, RetryPolicy, decide
+from hookline.contract import DeadLetterClass, MalformedRecordError
+from hookline.errs import HookErrorGroup, classify, describe, line_with_cause, retry_after_seconds
+from hookline.telemetry import get_logger
+
+from ._doors import HookNotReadyError
+from ._log import say_given_up, say_retry, say_unforeseen
+from ._work import Failed, HookRun, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.consume import Delivery
+    from hookline.contract import Event
+    from hookline.errs import Classifier, Redactor, Verdict
+    from hookline.telemetry import Metrics
+
+_UNFORESEEN_SECONDS = 5.0
+
+_log = get_logger(__name__)
+
+
+class Decisions:
+    """Decides what becomes of an event whose attempt raised."""
+
+    def __init__(
+        self, retry: RetryPolicy, classifiers: Sequence[Classifier], redactor: Redactor, metrics: Metrics
+    ) -> None:
+        self._retry = retry
+        self._classifiers = classifiers
+        self._redactor = redactor
+        self._metrics = metrics
+
+    def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
+        """Decide for each hook by itself; the record is retried while one of them is pending."""
+        work = delivery.progress
+        if isinstance(error, MalformedRecordError):
+            return GiveUp(DeadLetterClass.MALFORMED, error.code, self._redactor.redact(str(error)))
+        if not isinstance(work, Work) or not work.resolved:
+            return self._refuse(delivery, error)
+        if not isinstance(error, HookErrorGroup | HookNotReadyError):
+            return self._pause(work, error)
+        for run in work.pending():
+            if run.name in work.raised:
+                self._weigh(work.event, run, work.raised[run.name])
+        work.saved = None
+        pending = work.pending()
+        if not pending:
+            return _give_up(work) if work.failed() else self._pause(work, error)
+        delay_seconds = max(min(run.due_at for run in pending) - time.monotonic(), 0.0)
+        return Retry(delay_seconds) if work.raised else Hold(delay_seconds)
+
+    def _weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
+        """Classify what a hook raised, once, and decide whether it is tried again."""
+        now = time.monotonic()
+        verdict = classify(error, self._classifiers)
+        run.tries += 1
+        run.charged += 0 if verdict.dependency else 1
+        run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
+        elapsed_seconds = now - run.first_failed_at
+        attempt = run.tries if verdict.dependency else run.charged
+        asked_seconds = retry_after_seconds(error) or 0.0
+        next_step = decide(verdict, attempt, elapsed_seconds, self._retry, at_least_seconds=asked_seconds)
+        self._metrics.hook_errors_total.inc(hook=run.name, verdict=str(verdict))
+        if isinstance(next_step, Retry):
+            self._try_again(event, run, error, verdict, now, next_step.delay_seconds)
+        else:
+            run.failed = self._failed(event, run, error, verdict, next_step, elapsed_seconds)
+
+    def _try_again(
+        self, event: Event, run: HookRun, error: BaseException, verdict: Verdict, now: float, delay_seconds: float
+    ) -> None:
+        self._metrics.retries_total.inc(hook=run.name)
+        run.due_at = now + delay_seconds
+        text = self._text(error)
+        say_retry(event, run.name, attempt=run.tries, verdict=verdict, delay_seconds=delay_seconds, error=text)
+
+    def _failed(
+        self,
+        event: Event,
+        run: HookRun,
+        error: BaseException,
+        verdict: Verdict,
+        letter_class: DeadLetterClass,
+        elapsed_seconds: float,
+    ) -> Failed:
+        failure = describe(
+            run.name,
+            error,
+            verdict=verdict,
+            attempts=run.tries,
+            elapsed_seconds=elapsed_seconds,
+            redactor=self._redactor,
+        )
+        line = self._text(error)
+        say_given_up(event, failure, line, error)
+        BaseException.with_traceback(error, None)  # its frames would hold the event
+        return Failed(letter_class, failure, line, error)
+
+    def _refuse(self, delivery: Delivery, error: BaseException) -> GiveUp:
+        """Give up an event whose hooks could not even be told: never "no hooks"."""
+        text = self._text(error)
+        self._metrics.resolver_errors_total.inc()
+        _log.error("the resolver failed", topic=delivery.record.topic, offset=delivery.record.offset, error=text)
+        return GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
+
+    def _pause(self, work: Work, error: BaseException) -> Hold:
+        """Hold an event for an error that is no hook's: a defect, which may be neither a dead letter nor a hot loop."""
+        say_unforeseen(work.event, self._text(error), error)
+        return Hold(_UNFORESEEN_SECONDS)
+
+    def _text(self, error: BaseException) -> str:
+        return line_with_cause(error, redactor=self._redactor)
+
+
+def _give_up(work: Work) -> GiveUp:
+    failed = work.failed()
+    classes = {each.letter_class for each in failed}
+    codes = {each.failure.code for each in failed}
+    return GiveUp(
+        letter_class=DeadLetterClass.PERMANENT if DeadLetterClass.PERMANENT in classes else DeadLetterClass.EXHAUSTED,
+        code=codes.pop() if len(codes) == 1 else "several",
+        message="; ".join(f"hook {each.failure.hook}: {each.line}" for each in failed),
+        failures=tuple(each.failure for each in failed),
+    )

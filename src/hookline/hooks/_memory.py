@@ -1,0 +1,201 @@
+"""What a stage keeps of an event beyond its process: how far each hook has come, and what the record said.
+
+    saved  = version hook*
+    hook   = hash of the name (4 bytes), state and verdict (1 byte), tries, charged, first failed, due      numbers as varints
+
+Hooks are named by a hash, since the hooks of an event may be others when it is read. `first failed` counts minutes and
+`due` five seconds, both from 2026-01-01 and rounded down, 0 for none: coarse, so that the events of one outage say the
+same. What cannot be read is ignored: the event begins anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, decode_record
+from hookline.errs import Verdict
+
+from ._work import Failed, HookRun, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.consume import Delivery, Fingerprint, Identity
+    from hookline.contract import Event
+    from hookline.kafka import Record
+
+_VERSION: Final = 1
+_HASH_BYTES: Final = 4
+_EPOCH_SECONDS: Final = 1_767_225_600  # 2026-01-01T00:00Z
+_MINUTE_SECONDS: Final = 60
+_DUE_SECONDS: Final = 5
+_DONE, _PERMANENT, _EXHAUSTED = 1, 2, 3
+_CLASSES: Final = {_PERMANENT: DeadLetterClass.PERMANENT, _EXHAUSTED: DeadLetterClass.EXHAUSTED}
+_STATES: Final = {letter_class: state for state, letter_class in _CLASSES.items()}
+_VERDICTS: Final = tuple(Verdict)  # never reordered: texts of earlier releases name them by place
+_LARGEST_VARINT_BYTES: Final = 9
+_LOW_BITS: Final = 0x7F
+_MORE: Final = 0x80
+_SMALL_BYTES: Final = 400
+
+
+class EarlierFailureError(Exception):
+    """A hook failed for good in a process before this one; only that is known, not how."""
+
+
+class StageMemory:
+    """The `Memory` of a stage."""
+
+    def save(self, delivery: Delivery) -> bytes:
+        """Tell how far the hooks of an event have come."""
+        work = delivery.progress
+        if isinstance(work, bytes):
+            return work
+        if not isinstance(work, Work) or not work.resolved:
+            return b""
+        if work.saved is None:
+            work.saved = b"" if all(run.is_fresh for run in work.runs) else _write(work)
+        return work.saved
+
+    def restore(self, delivery: Delivery, saved: bytes) -> None:
+        """Keep what an owner before left until the event is decoded."""
+        delivery.progress = saved
+
+    def recall(self, record: Record) -> tuple[Identity, Fingerprint] | None:
+        """Read a record that was settled."""
+        try:
+            event = decode_record(record.key, record.value, record.headers)
+        except MalformedRecordError:
+            return None
+        return event.identity, _fingerprint(event, record.value)
+
+    def fingerprint(self, delivery: Delivery) -> Fingerprint:
+        """Tell what to keep of an event that is done: a small record's bytes, else a digest."""
+        work = delivery.progress
+        return _fingerprint(work.event, delivery.record.value) if isinstance(work, Work) else ""
+
+    def says_the_same(self, delivery: Delivery, earlier: Fingerprint) -> bool:
+        """Tell whether type, version and payload are those of the event before; its time may differ."""
+        work, record = delivery.progress, delivery.record
+        if not isinstance(work, Work) or earlier in {"", record.value}:
+            return True
+        return _digest(work.event) == (_digest_as(record, earlier) if isinstance(earlier, bytes) else earlier)
+
+
+def restore_runs(work: Work) -> None:
+    """Give the runs of an event what an owner before left of them."""
+    by_hash = {hash_of(run.name): run for run in work.runs}
+    for name_hash, state, verdict, tries, charged, failed_minute, due in _read(work.restored):
+        run = by_hash.get(name_hash)
+        if run is None or run.failed is not None:
+            continue
+        run.tries, run.charged, run.done = tries, charged, state == _DONE
+        now, now_monotonic = time.time(), time.monotonic()
+        if failed_minute:
+            run.first_failed_at = min(_at(failed_minute, _MINUTE_SECONDS) - now, 0.0) + now_monotonic
+        run.due_at = max(_at(due, _DUE_SECONDS) - now, 0.0) + now_monotonic if due else 0.0
+        if state in _CLASSES:
+            run.failed = _failed_earlier(run, _CLASSES[state], verdict)
+    work.restored = b""
+
+
+@lru_cache(1_024)
+def hash_of(name: str) -> bytes:
+    """Name a hook in few bytes, the same in every process and release."""
+    return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
+
+
+def _write(work: Work) -> bytes:
+    parts = [bytes((_VERSION,))]
+    for run in work.runs:
+        if not run.is_fresh:
+            parts += hash_of(run.name), bytes((_state(run),)), _numbers(run)
+    return b"".join(parts)
+
+
+def _state(run: HookRun) -> int:
+    if run.failed is None:
+        return _DONE if run.done else 0
+    return _STATES[run.failed.letter_class] | _VERDICTS.index(Verdict(run.failed.failure.verdict)) << 2
+
+
+def _numbers(run: HookRun) -> bytes:
+    now, now_monotonic = time.time(), time.monotonic()
+    failed_at = None if run.first_failed_at is None else now + run.first_failed_at - now_monotonic
+    due_at = now + run.due_at - now_monotonic if run.pending and run.due_at > now_monotonic + _DUE_SECONDS else None
+    numbers = run.tries, run.charged, _units(failed_at, _MINUTE_SECONDS), _units(due_at, _DUE_SECONDS)
+    return b"".join(map(_varint, numbers))
+
+
+def _units(at: float | None, unit_seconds: int) -> int:
+    return 0 if at is None else max(int(at - _EPOCH_SECONDS) // unit_seconds, 1)
+
+
+def _at(units: int, unit_seconds: int) -> float:
+    return float(_EPOCH_SECONDS + units * unit_seconds)
+
+
+def _read(saved: bytes) -> Iterator[tuple[bytes, int, int, int, int, int, int]]:
+    """Read hook after hook, and end where something cannot be read."""
+    if not saved or saved[0] != _VERSION:
+        return
+    place = 1
+    while place + _HASH_BYTES < len(saved):
+        name_hash, flags = saved[place : place + _HASH_BYTES], saved[place + _HASH_BYTES]
+        place += _HASH_BYTES + 1
+        numbers = []
+        for _ in ("tries", "charged", "first failed", "due"):
+            number, place = _read_varint(saved, place)
+            numbers.append(number)
+        if None in numbers or flags >> 2 >= len(_VERDICTS):
+            return
+        tries, charged, failed_minute, due = (number or 0 for number in numbers)
+        yield name_hash, flags & 3, flags >> 2, tries, charged, failed_minute, due
+
+
+def _varint(number: int) -> bytes:
+    digits = bytearray()
+    while number > _LOW_BITS:
+        digits.append(number & _LOW_BITS | _MORE)
+        number >>= 7
+    digits.append(number)
+    return bytes(digits)
+
+
+def _read_varint(data: bytes, place: int) -> tuple[int | None, int]:
+    number = 0
+    for index, byte in enumerate(data[place : place + _LARGEST_VARINT_BYTES]):
+        number |= (byte & _LOW_BITS) << 7 * index
+        if byte < _MORE:
+            return number, place + index + 1
+    return None, len(data)
+
+
+def _failed_earlier(run: HookRun, letter_class: DeadLetterClass, verdict: int) -> Failed:
+    text = "failed for good before this process began; its log, or that of its predecessor, tells how"
+    failure = HookFailure(
+        hook=run.name, verdict=str(_VERDICTS[verdict]), exception="hookline.hooks.EarlierFailureError", message=text,
+        attempts=run.tries, elapsed_seconds=0.0, code="failed_earlier",
+    )  # fmt: skip
+    return Failed(letter_class, failure, text, EarlierFailureError(text))
+
+
+def _fingerprint(event: Event, value: bytes | None) -> Fingerprint:
+    return value if value is not None and len(value) <= _SMALL_BYTES else _digest(event)
+
+
+def _digest_as(record: Record, value: bytes) -> str:
+    """Digest another value as if it stood in this record, since its own headers are not kept."""
+    try:
+        return _digest(decode_record(record.key, value, record.headers))
+    except MalformedRecordError:
+        return ""
+
+
+def _digest(event: Event) -> str:
+    said = json.dumps((event.type, event.version, event.payload), sort_keys=True, default=str)
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
