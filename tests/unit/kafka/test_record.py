@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, KafkaError, Message
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hookline.kafka import Record
+
+data = st.none() | st.binary(max_size=8)
 
 
 def _message(
     *,
     key: bytes | None = b"k",
     value: bytes | None = b"v",
-    headers: list[tuple[str, str | bytes | None]] | None = None,
+    headers: list[tuple[str, str | bytes | None]] | dict[str, str | bytes | None] | None = None,
     timestamp: tuple[int, int] = (TIMESTAMP_CREATE_TIME, 1234),
     error: KafkaError | None = None,
 ) -> Message:
@@ -74,3 +82,31 @@ def test_a_record_names_its_place() -> None:
 def test_the_size_counts_key_value_and_headers() -> None:
     """Bounds by bytes count what is kept in memory."""
     assert Record.from_message(_message(headers=[("ab", b"cde"), ("f", None)])).size_bytes == 1 + 1 + 5 + 1
+
+
+@pytest.mark.parametrize("headers", [[("a", "é"), ("b", None), ("c", b"1")], {"a": "é", "b": None, "c": b"1"}])
+def test_headers_as_a_producer_writes_them_become_bytes(headers: list[tuple[str, str | bytes | None]]) -> None:
+    """The client also takes text and a dict for headers; a record has pairs with bytes."""
+    record = Record.from_message(_message(headers=headers))
+    assert record.headers == (("a", "é".encode()), ("b", None), ("c", b"1"))
+    assert record.size_bytes == 1 + 1 + 3 + 2 + 1
+
+
+@given(data, data, st.none() | st.lists(st.tuples(st.text(max_size=8), data), max_size=8))
+def test_what_is_read_equals_what_is_made(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, str | bytes | None]] | None
+) -> None:
+    """Reading does not go through the constructor, and the record is the same to the last field."""
+    read = Record.from_message(_message(key=key, value=value, headers=headers))
+    made = Record("t", 1, 7, 1234, key, value, read.headers)
+    assert (read, read.size_bytes, repr(read), hash(read)) == (made, made.size_bytes, repr(made), hash(made))
+    assert list(read.headers) == (headers or [])
+
+
+def test_a_record_that_was_read_is_an_ordinary_value() -> None:
+    """It cannot be changed, and copies and pickles like one that was made."""
+    record = Record.from_message(_message(headers=[("a", b"1")]))
+    with pytest.raises(FrozenInstanceError):
+        record.offset = 8  # type: ignore[misc]  # what is refused
+    for again in (copy.copy(record), pickle.loads(pickle.dumps(record))):  # noqa: S301  # our own bytes
+        assert (again, again.size_bytes) == (record, record.size_bytes)
