@@ -219,7 +219,7 @@ class _Draft:
 
     def body(self, runs: int, ranges: int) -> bytes:
         """Write the first runs of states and the first open ranges, and what is settled before the next range."""
-        frontier = self._starts[ranges] if ranges < len(self._starts) else self._frontier
+        frontier = min([self._frontier, *self._starts[ranges : ranges + 1]])
         gaps, lengths, indexes = (column[:runs] for column in self._runs)
         states = self._states[: max(indexes) + 2] if indexes else ()
         ahead = frontier - self._position

@@ -100,6 +100,12 @@ def test_one_more_would_not_fit() -> None:
     assert len(encode_marks(more, 0).text) > 150
 
 
+def test_shortening_never_raises_the_frontier() -> None:
+    """P5: where open ranges lie beyond the frontier, a shortened text claims no more than the whole one."""
+    marks = Marks(3, ((1, 2), *((offset, offset + 1) for offset in range(10, 3000, 7))), (), clean=False)
+    assert there_and_back(marks, 1, limit=40).frontier <= 3
+
+
 def test_nothing_is_said_when_not_even_the_start_fits() -> None:
     """P5: without room for what was running the text is empty: nothing counts as settled."""
     marks = gather_marks(5, 9, [5, 7, 8], {5, 8}, {}, clean=False, started=[5, 8])
