@@ -5,7 +5,7 @@
     python -m benchmarks --only B0 B2       some workloads
     python -m benchmarks --only B1 --rounds 1 --no-peers
 
-Ends 0 when no goal is missed, 1 when one is, 2 when something could not be measured or was handled wrongly.
+Ends 0 when no goal is missed, 1 when one is, 2 when something was handled wrongly or could not be measured.
 """
 
 from __future__ import annotations
@@ -14,21 +14,35 @@ import argparse
 import datetime as dt
 import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.backlog import run_backlog
+from benchmarks import churn, footprint, memory
+from benchmarks.backlog import Round, run_backlog
+from benchmarks.broker_requests import BrokerRequests, countable_requests
 from benchmarks.machine import machine_facts
 from benchmarks.paced import PACED, run_paced
 from benchmarks.peers import Peers, prepare_peers
 from benchmarks.processes import SystemFailedError
 from benchmarks.results import Report, WorkloadResult, line_of, written
 from benchmarks.workloads import BACKLOGS, QUICK, ROUNDS
-from tests.support.kafka import KafkaError, RealKafka, real_kafka
+from tests.support.kafka import RealKafka, real_kafka
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-NAMES = ("B0", "B0x3", "B1", "B2", "B3", "B4")
+NAMES = ("B0", "B0x3", "B1", "B2", "B3", "B4", "B5", "B6", "B7")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What every workload of one run needs."""
+
+    kafka: RealKafka
+    broker: BrokerRequests
+    peers: Peers
+    rounds: int
+    quick: bool
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,33 +51,56 @@ def main(arguments: Sequence[str]) -> int:
     names = options.only or (QUICK if options.quick else NAMES)
     peers = Peers() if options.quick or options.no_peers else prepare_peers()
     began, began_at = time.monotonic(), dt.datetime.now(dt.UTC)
-    try:
-        with real_kafka() as kafka:
-            machine = machine_facts(kafka)
-            results = []
-            for result in _measure(kafka, names, peers, options):
-                print(line_of(result), flush=True)
-                results.append(result)
-    except (SystemFailedError, KafkaError) as error:
-        sys.stderr.write(f"not measured: {error}\n")
-        return 2
+    with countable_requests(wanted="B7" in names) as broker, real_kafka() as kafka:
+        machine = machine_facts(kafka)
+        session = Session(kafka, broker, peers, options.rounds, options.quick)
+        results = [_told(_measured(session, name)) for name in names]
     mode = "quick" if options.quick else "full"
     path = written(Report(mode, machine, began_at, time.monotonic() - began, results))
     print(f"{time.monotonic() - began:.0f} s; written to {path.relative_to(path.parents[2])}")
+    if any(result.failure for result in results):
+        return 2
     return int(any(result.is_short() for result in results))
 
 
-def _measure(
-    kafka: RealKafka, names: Sequence[str], peers: Peers, options: argparse.Namespace
-) -> Iterator[WorkloadResult]:
+def _told(result: WorkloadResult) -> WorkloadResult:
+    print(line_of(result), flush=True)
+    return result
+
+
+def _measured(session: Session, name: str) -> WorkloadResult:
+    """Measure a workload; a failure of ours is its result, and the others run all the same."""
+    says, rounds = _rounds(session, name)
+    done: list[Round] = []
+    try:
+        done.extend(rounds)
+    except SystemFailedError as error:
+        return WorkloadResult(name, says, done, failure=str(error))
+    return WorkloadResult(name, says, done, _left_out(session, name))
+
+
+def _rounds(session: Session, name: str) -> tuple[str, Iterator[Round]]:
+    """Tell what a workload is, and its rounds, which run as they are asked for."""
+    kafka, times, quick = session.kafka, session.rounds, session.quick
     for workload in BACKLOGS:
-        if workload.name in names:
-            rounds = list(run_backlog(kafka, workload, peers, options.rounds, quick=options.quick))
-            yield WorkloadResult(workload.name, workload.says, rounds, dict(peers.not_run))
+        if workload.name == name:
+            return workload.says, run_backlog(kafka, workload, session.peers, times, quick=quick)
     for paced in PACED:
-        if paced.name in names:
-            rounds = list(run_paced(kafka, paced, options.rounds, quick=options.quick))
-            yield WorkloadResult(paced.name, paced.says, rounds)
+        if paced.name == name:
+            return paced.says, run_paced(kafka, paced, times, quick=quick)
+    match name:
+        case "B5":
+            return memory.SAYS, memory.run_memory(kafka, times)
+        case "B6":
+            return churn.SAYS, churn.run_churn(kafka)
+        case _:
+            return footprint.SAYS, footprint.run_footprint(kafka, session.broker)
+
+
+def _left_out(session: Session, name: str) -> dict[str, str]:
+    """Name the peers of a workload that could not run, with the reason."""
+    wanted = [peer for workload in BACKLOGS if workload.name == name for peer in workload.peers]
+    return {peer: reason for peer, reason in session.peers.not_run.items() if peer in wanted}
 
 
 def _parser() -> argparse.ArgumentParser:

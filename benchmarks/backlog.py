@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchmarks.workloads import Backlog
     from tests.support.kafka import RealKafka
 
-__all__ = ["run_backlog", "run_own"]
+__all__ = ["Round", "run_backlog", "run_own"]
 
 _OWN_SECONDS = 180.0
 _PEER_SECONDS = PEER_SECONDS + 60.0

@@ -32,12 +32,16 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WorkloadResult:
-    """All rounds of one workload: by system, what it told. `not_run` names what was left out, with the reason."""
+    """All rounds of one workload: by system, what it told.
+
+    `not_run` names what was left out, with the reason; `failure` says what ended it early.
+    """
 
     name: str
     says: str
     rounds: Sequence[Mapping[str, Mapping[str, Any]]]
     not_run: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
 
     def checks(self) -> list[Check]:
         """Hold the medians against the goals."""
@@ -52,10 +56,11 @@ class WorkloadResult:
         """Write it for the JSON: the goals with what was reached, the medians, and every round as it was told."""
         return {
             "says": self.says,
-            "verdict": str(_worst(self.checks())),
+            "verdict": "failed" if self.failure else str(_worst(self.checks())),
             "checks": [_check_document(check) for check in self.checks()],
             "medians": medians(self.rounds),
             "not_run": dict(self.not_run),
+            "failure": self.failure or None,
             "rounds": [{system: dict(told) for system, told in each.items()} for each in self.rounds],
         }
 
@@ -91,7 +96,9 @@ def written(report: Report, folder: Path = RESULTS) -> Path:
 
 
 def line_of(result: WorkloadResult) -> str:
-    """Write the line of a workload: what was reached of each goal, and `ok` or `short` at the end."""
+    """Write the line of a workload: what was reached of each goal, and `ok`, `short` or `failed`."""
+    if result.failure:
+        return f"{result.name:<5} failed: {result.failure}"
     checks = [check for check in result.checks() if check.verdict is not Verdict.NOT_RUN]
     parts = "   ".join(_check_text(check) for check in checks)
     return f"{result.name:<5} {parts}   {_worst(result.checks())}"
