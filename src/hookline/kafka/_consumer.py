@@ -15,8 +15,6 @@ from ._watermarks import ask_watermarks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from confluent_kafka import Message
-
     from ._settings import ClientConfig
 
 _ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local codes are public, their names begin with _
@@ -100,7 +98,13 @@ class GroupConsumer:
         messages = [] if message is None else [message]
         if messages and most > 1:
             messages += self._consumer.consume(most - 1, 0)
-        records = [Record.from_message(message) for message in messages if self._is_record(message)]
+        records = []
+        for each in messages:
+            error = each.error()
+            if error is None:
+                records.append(Record.from_message(each))
+            elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public code
+                self._note(Fault.of(error))
         if self._broken is not None:
             raise ConsumerFatalError(str(self._broken))
         return records
@@ -199,14 +203,6 @@ class GroupConsumer:
                 if fault.kind is not ErrorKind.RETRYABLE or time.monotonic() + _AGAIN_SECONDS >= give_up:
                     raise PositionsUnknownError(self._topic, what, fault) from error
             time.sleep(_AGAIN_SECONDS)
-
-    def _is_record(self, message: Message) -> bool:
-        error = message.error()
-        if error is None:
-            return True
-        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public code
-            self._note(Fault.of(error))
-        return False
 
     def _note(self, fault: Fault) -> None:
         if fault.kind is ErrorKind.FATAL:
