@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import TopicPartition
 
-from hookline.kafka import ClientConfig, CommitError, ErrorKind, Fault, GroupConsumer, PositionsUnknownError
+from hookline.kafka import (
+    ClientConfig,
+    CommitError,
+    EmbeddedBroker,
+    ErrorKind,
+    Fault,
+    GroupConsumer,
+    PositionsUnknownError,
+)
 from tests.support.ports import free_port
 from tests.support.waiting import eventually
 
@@ -154,6 +162,19 @@ def test_a_broker_that_is_away_leaves_positions_unknown() -> None:
             with pytest.raises(PositionsUnknownError) as unknown:
                 ask([0], 0.3)
             assert (unknown.value.topic, unknown.value.kind) == ("t", ErrorKind.DEPENDENCY)
+
+
+def test_a_broker_that_went_away_is_an_outage_too() -> None:
+    """A client that knew the partition calls it unknown then; nobody need mend the topic (P9)."""
+    with EmbeddedBroker() as broker:
+        broker.create_topics("t")
+        member = _Member(broker.bootstrap, "t", lambda _: None)
+        with closing(member.consumer):
+            assert member.consumer.watermarks([0], _SECONDS) == {0: (0, 0)}
+            broker.stop()
+            with pytest.raises(PositionsUnknownError) as unknown:
+                member.consumer.watermarks([0], 0.3)
+    assert unknown.value.kind in {ErrorKind.DEPENDENCY, ErrorKind.RETRYABLE}
 
 
 @_PROTOCOLS

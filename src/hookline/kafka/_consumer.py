@@ -21,6 +21,7 @@ _ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local 
 _GROUP_METADATA = b"CGMDv2:"  # librdkafka's form of it; then the member's epoch, -1 before it has joined
 
 _METADATA_REFUSED: Final = "OFFSET_METADATA_TOO_LARGE"
+_LEADER_AWAY: Final = "_UNKNOWN_PARTITION"  # so the client says it; that the partition exists its assignment tells
 _AGAIN_SECONDS: Final = 0.05
 _LEAST_SECONDS: Final = 0.01
 _T = TypeVar("_T")
@@ -199,7 +200,7 @@ class GroupConsumer:
             try:
                 return ask(max(give_up - time.monotonic(), _LEAST_SECONDS))
             except KafkaException as error:
-                fault = Fault.of(error.args[0])
+                fault = _passing(Fault.of(error.args[0]))
                 if fault.kind is not ErrorKind.RETRYABLE or time.monotonic() + _AGAIN_SECONDS >= give_up:
                     raise PositionsUnknownError(self._topic, what, fault) from error
             time.sleep(_AGAIN_SECONDS)
@@ -233,6 +234,10 @@ class GroupConsumer:
             TopicPartition(self._topic, partition, offset, metadata)
             for partition, (offset, metadata) in positions.items()
         ]
+
+
+def _passing(fault: Fault) -> Fault:
+    return Fault(fault.code, ErrorKind.RETRYABLE, fault.reason) if fault.code == _LEADER_AWAY else fault
 
 
 def _position(place: TopicPartition) -> Position | None:
