@@ -14,9 +14,11 @@ from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Outcome, Retry, Retry
 from ._settings import EngineSettings, Order
 from ._status import EngineLoad, EngineStatus
 from ._tracker import OffsetTracker
+from ._watchdog import STALLED_SECONDS, Stall, Standing, Watchdog
 
 __all__ = [
     "DONE",
+    "STALLED_SECONDS",
     "DeadLetterWriter",
     "Delivery",
     "Done",
@@ -43,6 +45,9 @@ __all__ = [
     "Retry",
     "RetryPolicy",
     "Returned",
+    "Stall",
+    "Standing",
+    "Watchdog",
     "begin",
     "decide",
     "invoke",

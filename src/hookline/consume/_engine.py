@@ -17,6 +17,7 @@ from ._partition import LaneState
 from ._poller import Poller
 from ._scheduler import Scheduler
 from ._status import EngineLoad, EngineStatus
+from ._watchdog import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _CANCEL_SECONDS = 1.0
 _CLOSE_SECONDS = 4.0
 _TOLD_RECORDS = 20
+_AT_WORK = {LaneState.RUNNING, LaneState.RESTING, LaneState.BURYING}
 
 _log = get_logger(__name__)
 
@@ -138,6 +140,13 @@ class Engine:
             lag_records={each.number: each.lag_records for each in partitions if each.lag_records is not None},
         )
 
+    def standings(self) -> list[Standing]:
+        """Tell how far each partition has come, and what may keep it."""
+        partitions = self._partitions.values()
+        # A partition without work waits for its turn while any other has the slots.
+        is_busy = any(partition.busy for partition in partitions)
+        return [_standing(each, is_busy=is_busy) for each in partitions]
+
     # What the consumer thread tells; all but `open_epochs` is called on the event loop.
 
     def open_epochs(self, found: Sequence[Found]) -> list[Partition]:
@@ -221,6 +230,18 @@ class Engine:
     def _broke(self, error: BaseException) -> None:
         if not self._failed.done():
             self._failed.set_exception(error)
+
+
+def _standing(partition: Partition, *, is_busy: bool) -> Standing:
+    fetched = partition.last_taken + 1
+    waits = (lane.state in _AT_WORK for lane in partition.lanes.values())
+    return Standing(
+        partition=partition.number,
+        fetched=fetched,
+        position=fetched if partition.position is None else partition.position,
+        is_braked=partition.paused is True or partition.closing or partition.held_back is not None,
+        is_at_work=is_busy or partition.held > 0 or any(waits),
+    )
 
 
 async def _until_quiet(partitions: Sequence[Partition] | set[Partition], seconds: float) -> None:
