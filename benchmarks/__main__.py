@@ -5,7 +5,9 @@
     python -m benchmarks --only B0 B2       some workloads
     python -m benchmarks --only B1 --rounds 1 --no-peers
 
-Ends 0 when no goal is missed, 1 when one is, 2 when something was handled wrongly or could not be measured.
+A full run writes benchmarks/results/full.json and the tables of docs/performance.md, the short form quick.json; with
+--only, --rounds or --no-peers it is partial.json. Ends 0 when no goal is missed, 1 when one is, 2 when something was
+handled wrongly or could not be measured.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from benchmarks.backlog import Round, run_backlog
 from benchmarks.broker_requests import BrokerRequests, countable_requests
 from benchmarks.machine import machine_facts
 from benchmarks.paced import PACED, run_paced
+from benchmarks.page import write_page
 from benchmarks.peers import Peers, prepare_peers
 from benchmarks.processes import SystemFailedError
 from benchmarks.results import Report, WorkloadResult, line_of, written
@@ -55,12 +58,21 @@ def main(arguments: Sequence[str]) -> int:
         machine = machine_facts(kafka)
         session = Session(kafka, broker, peers, options.rounds, options.quick)
         results = [_told(_measured(session, name)) for name in names]
-    mode = "quick" if options.quick else "full"
-    path = written(Report(mode, machine, began_at, time.monotonic() - began, results))
+    report = Report(_mode(options), machine, began_at, time.monotonic() - began, results)
+    path = written(report)
+    if report.mode == "full":
+        write_page()
     print(f"{time.monotonic() - began:.0f} s; written to {path.relative_to(path.parents[2])}")
     if any(result.failure for result in results):
         return 2
     return int(any(result.is_short() for result in results))
+
+
+def _mode(options: argparse.Namespace) -> str:
+    """Tell whether it is a run whose results are kept: one of everything, or the short form of it."""
+    if options.only or options.rounds != ROUNDS or options.no_peers:
+        return "partial"
+    return "quick" if options.quick else "full"
 
 
 def _told(result: WorkloadResult) -> WorkloadResult:

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Mapping, Sequence
 
-    from benchmarks.goals import Goal
 
-__all__ = ["RESULTS", "Report", "WorkloadResult", "line_of", "written"]
+__all__ = ["RESULTS", "Report", "WorkloadResult", "amount", "line_of", "words", "written"]
 
 RESULTS: Final = Path(__file__).parent / "results"
 _FORMAT: Final = 1
@@ -104,6 +103,17 @@ def line_of(result: WorkloadResult) -> str:
     return f"{result.name:<5} {parts}   {_worst(result.checks())}"
 
 
+def words(measure: str) -> str:
+    """Say a measure for people."""
+    return _WORDS.get(measure, measure.replace("_", " "))
+
+
+def amount(measure: str, value: float) -> str:
+    """Write a value of a measure with its unit."""
+    digits = 0 if measure == "rate" or value == int(value) else 1
+    return f"{value:,.{digits}f}{_UNITS.get(measure, '')}"
+
+
 def _worst(checks: Sequence[Check]) -> Verdict:
     verdicts = {check.verdict for check in checks}
     return next((each for each in (Verdict.SHORT, Verdict.OK) if each in verdicts), Verdict.NOT_RUN)
@@ -113,20 +123,11 @@ def _check_text(check: Check) -> str:
     assert check.ours is not None
     assert check.value is not None
     goal = check.goal
-    ours = f"{_words(goal)}: ours {_amount(goal, check.ours)}"
+    ours = f"{words(goal.measure)}: ours {amount(goal.measure, check.ours)}"
     mark = "" if check.verdict is Verdict.OK else "!"
     if check.reference is None:
-        return f"{ours} (goal {goal.bound} {_amount(goal, goal.value)}){mark}"
-    return f"{ours}, {goal.of} {_amount(goal, check.reference)}, ratio {check.value:.2f} (goal {goal.bound} {goal.value:g}){mark}"
-
-
-def _words(goal: Goal) -> str:
-    return _WORDS.get(goal.measure, goal.measure.replace("_", " "))
-
-
-def _amount(goal: Goal, value: float) -> str:
-    digits = 0 if goal.measure == "rate" or value == int(value) else 1
-    return f"{value:,.{digits}f}{_UNITS.get(goal.measure, '')}"
+        return f"{ours} (goal {goal.bound} {amount(goal.measure, goal.value)}){mark}"
+    return f"{ours}, {goal.of} {amount(goal.measure, check.reference)}, ratio {check.value:.2f} (goal {goal.bound} {goal.value:g}){mark}"
 
 
 def _check_document(check: Check) -> dict[str, Any]:
