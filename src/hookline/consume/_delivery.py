@@ -113,18 +113,37 @@ class Observers(Observer):
     """Several observers as one; none is one too."""
 
     def __init__(self, *observers: Observer) -> None:
-        self._started = [each.started for each in observers if type(each).started is not Observer.started]
-        self._ended = [each.ended for each in observers if type(each).ended is not Observer.ended]
+        listeners = [listeners_of(each) for each in observers]
+        self.listeners: Listeners = (
+            [tell for started, _ in listeners for tell in started],
+            [tell for _, ended in listeners for tell in ended],
+        )
 
     def started(self, delivery: Delivery) -> None:
         """Tell all."""
-        for tell in self._started:
+        for tell in self.listeners[0]:
             tell(delivery)
 
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Tell all."""
-        for tell in self._ended:
+        for tell in self.listeners[1]:
             tell(delivery, outcome, error)
+
+
+Listeners: TypeAlias = """tuple[
+    list[Callable[[Delivery], None]], list[Callable[[Delivery, Outcome, BaseException | None], None]]
+]"""
+
+
+def listeners_of(observer: Observer) -> Listeners:
+    """Tell whom to call for a start and for an end, so that who does not listen is not called."""
+    if isinstance(observer, Observers):
+        return observer.listeners
+    kind = type(observer)
+    return (
+        [] if kind.started is Observer.started else [observer.started],
+        [] if kind.ended is Observer.ended else [observer.ended],
+    )
 
 
 def _nothing() -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeAlias, TypeVar
+
+from ._outcome import DONE, Done
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from ._dedupe import Completed
+    from ._delivery import Delivery, Handler
+    from ._partition import Partition
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -28,12 +34,33 @@ class Raised:
     error: BaseException
 
 
+Begun: TypeAlias = "Awaitable[None] | Done | Completed | Raised | None"
+"""What comes of beginning an attempt: what is left to be awaited, that it is done or raised, the record of the same
+identity that has completed before, or None for one that has begun in another lane."""
+
+
 def begin(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | Raised:
     """Call foreign code that does not wait, and turn what it raises into a value."""
     try:
         return function(*arguments, **named)
     except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
         return Raised(error)
+
+
+def begin_attempt(handler: Handler, delivery: Delivery, partition: Partition) -> Begun:
+    """Begin to run a record, unless its identity has completed, or is that of a record that runs and must end first."""
+    try:
+        identity = delivery.identity = handler.identify(delivery)
+        if identity is not None:
+            completed = partition.completed.find(identity)
+            if completed is not None:
+                return completed
+            if partition.begun and partition.begun.get(identity, delivery) is not delivery:
+                return None
+        rest = handler.handle(delivery)
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
+        return Raised(error)
+    return DONE if rest is None else rest
 
 
 def _is_cancelled() -> bool:

@@ -7,8 +7,9 @@ from collections import deque
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Final
 
-from ._delivery import Delivery
-from ._invoke import Raised, begin, invoke
+from ._dedupe import Completed
+from ._delivery import Delivery, listeners_of
+from ._invoke import Raised, begin, begin_attempt, invoke
 from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Retry
 from ._partition import Lane, LaneState
 from ._ready import ReadyLanes
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
     from hookline.kafka import Record
 
     from ._burial import Undertaker
-    from ._delivery import Handler, Memory, Observer
+    from ._delivery import Fingerprint, Handler, Memory, Observer
+    from ._invoke import Begun
+    from ._outcome import Outcome
     from ._partition import LaneKey, Partition
     from ._settings import EngineSettings
 
 _SLICE_SECONDS: Final = 0.005
-_TOLD_RECORDS: Final = 20
+_TURNS: Final = 16
+"""After how many records the slice is looked at."""
 
 
 class Attempt:
@@ -73,7 +77,8 @@ class Scheduler:
         self._memory = memory
         self._order = settings.order
         self._most_slots = settings.concurrency
-        self._observer = observer
+        self._tell_started, self._tell_ended = listeners_of(observer)
+        self._fingerprint = memory.fingerprint if memory else _no_fingerprint
         self._undertaker = undertaker
         self._broke = broke
         self._inbox: deque[tuple[Partition, Iterator[Record]]] = deque()
@@ -183,85 +188,91 @@ class Scheduler:
                 return None
 
     def _run_inbox(self, until: float) -> Attempt | None:
-        """Begin records as they came; one whose lane is taken, or that others should precede, joins its lane."""
+        """Begin records as they came; None when there are no more, or the slice is over."""
         inbox = self._inbox
         while inbox:
             partition, records = inbox[0]
-            for record in records:
-                attempt = self._take(partition, record)
-                if attempt is not None:
-                    return attempt
-                if perf_counter() > until:
-                    return None
+            run = self._run_plain if partition.is_plain else self._run_admitted
+            attempt = run(partition, records, until)
+            if attempt is not None or perf_counter() > until:
+                return attempt
             inbox.popleft()
         return None
 
-    def _take(self, partition: Partition, record: Record) -> Attempt | None:
-        if partition.closing or record.offset <= partition.tracker.last:
-            partition.release(record)
-        elif partition.held_back is not None:
-            partition.hold_back(record)
-        elif partition.found is not None:
-            self.admit(partition, record)
-        elif self._ready or self._key_of(record) in partition.lanes:
-            self._enqueue(partition, record)
-        else:
-            return self._run_alone(partition, record)
+    def _run_admitted(self, partition: Partition, records: Iterator[Record], until: float) -> None:
+        """Put records into their lanes, or hold them back, as long as there is something to know of them before."""
+        del until
+        for record in records:
+            if partition.closing or record.offset <= partition.tracker.last:
+                partition.release(record)
+            elif partition.held_back is not None:
+                partition.hold_back(record)
+            else:
+                self.admit(partition, record)
+
+    def _run_plain(self, partition: Partition, records: Iterator[Record], until: float) -> Attempt | None:
+        """Begin records of which nothing is known; one whose lane is taken, or that others precede, joins its lane.
+
+        This loop is what an event costs at least: it goes through as few calls as can be.
+        """
+        handler, tracker, lanes, ready = self._handler, partition.tracker, partition.lanes, self._ready
+        turns = 0
+        for record in records:
+            if partition.closing or record.offset <= tracker.last:
+                partition.release(record)
+                continue
+            if ready or self._key_of(record) in lanes:
+                self._enqueue(partition, record)
+                continue
+            delivery = Delivery(record)
+            for tell in self._tell_started:
+                tell(delivery)
+            result = begin_attempt(handler, delivery, partition)
+            if result is DONE:
+                for tell_end in self._tell_ended:
+                    tell_end(delivery, DONE, None)
+                if delivery.identity is not None:
+                    partition.completed.add(delivery.identity, record.offset, self._fingerprint(delivery))
+                tracker.deliver_settled(record.offset)
+                partition.release(record)
+            else:
+                attempt = self._lane_up(partition, delivery, result)
+                if attempt is not None:
+                    return attempt
+            turns += 1
+            if not turns % _TURNS and perf_counter() > until:
+                return None
         return None
 
-    def _run_alone(self, partition: Partition, record: Record) -> Attempt | None:
-        """Begin a record that nothing stands before; only when it does not end at once it is given a lane."""
-        delivery = Delivery(record)
-        result = self._begin(partition, delivery)
-        if result is DONE or isinstance(result, Duplicate):
-            self._observer.ended(delivery, result, None)
-            if result is DONE:
-                self._remember(partition, delivery)
-            partition.tracker.deliver_settled(record.offset)
-            partition.release(record)
-            return None
-        partition.tracker.deliver(record.offset)
-        lane = partition.lane_of(self._key_of(record))
+    def _lane_up(self, partition: Partition, delivery: Delivery, result: Begun) -> Attempt | None:
+        """Give a record a lane that did not end as it was begun."""
+        partition.tracker.deliver(delivery.record.offset)
+        lane = partition.lane_of(self._key_of(delivery.record))
         lane.queue.append(delivery)
         return self._go_on(lane, result)
 
     def _run_head(self, lane: Lane) -> Attempt | None:
-        return self._go_on(lane, self._begin(lane.partition, lane.queue[0]))
+        delivery = lane.queue[0]
+        for tell in self._tell_started:
+            tell(delivery)
+        return self._go_on(lane, begin_attempt(self._handler, delivery, lane.partition))
 
-    def _go_on(self, lane: Lane, result: Awaitable[None] | Done | Duplicate | Raised | None) -> Attempt | None:
+    def _go_on(self, lane: Lane, result: Begun) -> Attempt | None:
         """Conclude an attempt that ended as it was begun; else give what is left to be awaited."""
         delivery = lane.queue[0]
-        if result is None:
-            lane.wait_for_twin(delivery)
-        elif isinstance(result, Done | Duplicate | Raised):
+        if isinstance(result, Done | Raised):
             self._conclude(lane, delivery, result)
+        elif isinstance(result, Completed):
+            self._conclude(lane, delivery, self._duplicate(delivery, result))
+        elif result is None:
+            lane.wait_for_twin(delivery)
         else:
             lane.partition.note_begun(delivery)
             return Attempt(self, lane, result)
         return None
 
-    def _begin(self, partition: Partition, delivery: Delivery) -> Awaitable[None] | Done | Duplicate | Raised | None:
-        """Begin an attempt; None when a record of the same identity has begun and is not settled: it must end first."""
-        identity = begin(self._handler.identify, delivery)
-        if isinstance(identity, Raised):
-            self._observer.started(delivery)
-            return identity
-        delivery.identity = identity
-        if identity is not None:
-            if identity in partition.completed:
-                self._observer.started(delivery)
-                return self._duplicate(partition, delivery)
-            if partition.begun and partition.begun.get(identity, delivery) is not delivery:
-                return None
-        self._observer.started(delivery)
-        rest = begin(self._handler.handle, delivery)
-        return DONE if rest is None else rest
-
-    def _duplicate(self, partition: Partition, delivery: Delivery) -> Duplicate | Raised:
-        earlier = partition.completed.find(delivery.identity) if delivery.identity else None
-        if earlier is None or self._memory is None:
-            return Duplicate(delivery.identity or ("", ""), -1 if earlier is None else earlier.offset)
-        agrees = begin(self._memory.says_the_same, delivery, earlier.fingerprint)
+    def _duplicate(self, delivery: Delivery, earlier: Completed) -> Duplicate | Raised:
+        agrees = self._memory is None or begin(self._memory.says_the_same, delivery, earlier.fingerprint)
         return agrees if isinstance(agrees, Raised) else Duplicate(earlier.identity, earlier.offset, agrees)
 
     # Outcomes.
@@ -271,7 +282,7 @@ class Scheduler:
         if lane.partition.closed:
             return
         if not isinstance(result, Raised):
-            self._observer.ended(delivery, result, None)
+            self._tell(delivery, result, None)
             self._settle(lane, delivery, result)
             return
         lane.partition.note_begun(delivery)
@@ -282,7 +293,7 @@ class Scheduler:
             self._give_up(lane, delivery, outcome, result.error)
             return
         delivery.attempt += isinstance(outcome, Retry)
-        self._observer.ended(delivery, outcome, result.error)
+        self._tell(delivery, outcome, result.error)
         self._rest(lane, outcome.delay_seconds)
 
     def _rest(self, lane: Lane, seconds: float) -> None:
@@ -305,7 +316,7 @@ class Scheduler:
             if not (delivery.cut_off or lane.partition.closing):
                 raise
             return
-        self._observer.ended(delivery, give_up, error)
+        self._tell(delivery, give_up, error)
         self._settle(lane, delivery, give_up)
         self.wake()
 
@@ -314,8 +325,8 @@ class Scheduler:
         partition = lane.partition
         if partition.closed:
             return
-        if outcome is DONE:
-            self._remember(partition, delivery)
+        if outcome is DONE and delivery.identity is not None:
+            partition.completed.add(delivery.identity, delivery.record.offset, self._fingerprint(delivery))
         partition.tracker.settle(delivery.record.offset)
         partition.release(delivery.record)
         lane.queue.popleft()
@@ -327,10 +338,9 @@ class Scheduler:
         else:
             del partition.lanes[lane.key]
 
-    def _remember(self, partition: Partition, delivery: Delivery) -> None:
-        if delivery.identity is not None:
-            kept = "" if self._memory is None else self._memory.fingerprint(delivery)
-            partition.completed.add(delivery.identity, delivery.record.offset, kept)
+    def _tell(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
+        for tell in self._tell_ended:
+            tell(delivery, outcome, error)
 
     # Lanes.
 
@@ -383,3 +393,7 @@ class Scheduler:
         error = RuntimeError("a worker was cancelled") if task.cancelled() else task.exception()
         if error is not None:
             self._broke(error)
+
+
+def _no_fingerprint(_: Delivery) -> Fingerprint:
+    return ""

@@ -3,6 +3,7 @@
 decode -> validate -> `Hooks.for_event` -> run all together -> collect errors -> decide for each hook.
 """
 
+from ._blocking import hook_in
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
@@ -24,6 +25,7 @@ __all__ = [
     "Resolver",
     "Stage",
     "StagePolicy",
+    "hook_in",
     "hooks_of",
     "type_pattern",
 ]

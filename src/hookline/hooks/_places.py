@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from hookline.telemetry import Gauge, Metrics
 
     from ._work import HookRun
 
@@ -27,45 +25,24 @@ def busy_delay_seconds(waiting: int) -> float:
 
 
 class Places:
-    """The places of each hook: as many as its limit, without end when it has none."""
+    """The places of each hook that has a limit."""
 
-    def __init__(self, limits: Mapping[str, int], metrics: Metrics) -> None:
+    def __init__(self, limits: Mapping[str, int]) -> None:
         self._limits = limits
-        self._metrics = metrics
-        self._running: Counter[str] = Counter()
-        self._gauges: dict[str, Gauge] = {}
         # Weak: nobody tells of an event whose partition was let go while it waited.
         self._waiting: defaultdict[str, WeakSet[HookRun]] = defaultdict(WeakSet)
 
-    def take(self, run: HookRun) -> bool:
-        """Give a run a place of its hook; without a free one it counts among those that wait."""
-        name = run.name
-        if name in self._limits and not self._find_place(run):
-            return False
-        run.admitted = True
-        self._count(name, 1)
-        return True
-
-    def give_back(self, run: HookRun) -> None:
-        """Take a run's place back, if it has one."""
-        if run.admitted:
-            run.admitted = False
-            self._count(run.name, -1)
-
-    def delay_seconds(self, name: str) -> float:
-        """Tell how long an event waits before it asks this hook again."""
-        return busy_delay_seconds(len(self._waiting[name]))
-
-    def _find_place(self, run: HookRun) -> bool:
-        if self._running[run.name] >= self._limits[run.name]:
+    def admits(self, run: HookRun, running: int) -> bool:
+        """Tell whether a run may begin beside those that go on; one that may not counts among those that wait."""
+        limit = self._limits.get(run.name)
+        if limit is None:
+            return True
+        if running >= limit:
             self._waiting[run.name].add(run)
             return False
         self._waiting[run.name].discard(run)
         return True
 
-    def _count(self, name: str, change: int) -> None:
-        self._running[name] += change
-        gauge = self._gauges.get(name)
-        if gauge is None:
-            gauge = self._gauges[name] = self._metrics.hook_in_flight.labels(hook=name)
-        gauge.set(self._running[name])
+    def delay_seconds(self, name: str) -> float:
+        """Tell how long an event waits before it asks this hook again."""
+        return busy_delay_seconds(len(self._waiting[name]))

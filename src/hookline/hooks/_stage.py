@@ -66,10 +66,10 @@ class Stage:
         self._policy = policy
         self._metrics = metrics
         self._leave_seconds = leave_seconds
-        self._wiring = Wiring(resolver, metrics)
+        self._wiring = Wiring(resolver, metrics, policy.concurrency)
         self._caller = Caller(metrics)
         self._doors = Doors()
-        self._places = Places(policy.concurrency, metrics)
+        self._places = Places(policy.concurrency)
         self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics)
         self._age = metrics.event_age_seconds.labels()
         self.memory = StageMemory()
@@ -107,10 +107,13 @@ class Stage:
     def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
         work = _work(delivery)
-        if work.raised:
+        if work.is_free:
+            work.is_free = False
+            ready = work.runs
+        else:
             work.raised = {}
-        ready = [run for run in work.runs if run.pending and _is_due(run) and self._admits(run)]
-        rest = None if not ready else self._call_all(ready, delivery, work)
+            ready = [run for run in work.runs if run.pending and _is_due(run) and self._admits(run)]
+        rest = self._call_all(ready, delivery, work) if ready else None
         if rest is not None:
             return self._await_rest(rest, ready, work)
         self._sum_up(work, ready)
@@ -131,16 +134,19 @@ class Stage:
         return Work(event, redrive, restored)
 
     def _resolve(self, work: Work) -> None:
-        work.runs = plan_runs(self._wiring.of(work.event), work.redrive)
+        plan = self._wiring.of(work.event)
+        work.runs = plan_runs(plan.hooks, work.redrive)
+        work.is_free = plan.is_free and work.redrive is None and not work.restored
         if work.restored:
             restore_runs(work)
         work.resolved = True
 
     def _admits(self, run: HookRun) -> bool:
-        if run.hook is None or not self._doors.is_open(run.hook.hook):
+        hook = run.hook
+        if hook is None or not self._doors.is_open(hook.hook):
             run.due_at = time.monotonic() + _NOT_READY_SECONDS
             return False
-        if not self._places.take(run):
+        if not self._places.admits(run, hook.running):
             run.due_at = time.monotonic() + self._places.delay_seconds(run.name)
             return False
         return True
@@ -160,6 +166,8 @@ class Stage:
     def _call(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> Awaitable[None] | None:
         """Call one hook as far as it goes at once; what is left of it, if anything, ends by noting how it ended."""
         began = time.perf_counter()
+        hook.running += 1
+        hook.in_flight.set(hook.running)
         rest = begin(self._caller.begin, hook, work.event)
         if rest is None or isinstance(rest, Raised):
             self._note(run, hook, work, rest, began)
@@ -175,7 +183,11 @@ class Stage:
             self._note(run, hook, work, limit_seconds, began)
             return
         finished = self._caller.finish(rest, hook, delivery, work.event, limit_seconds)
-        result = await invoke(finished, lambda: delivery.cut_off)
+        try:
+            result = await invoke(finished, lambda: delivery.cut_off)
+        except asyncio.CancelledError:
+            self._ended(hook)
+            raise
         self._note(run, hook, work, result if isinstance(result, Raised) else None, began)
 
     def _limit_of(self, hook: WiredHook) -> float:
@@ -185,7 +197,7 @@ class Stage:
 
     def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
         """Note how one run of a hook ended."""
-        self._places.give_back(run)
+        self._ended(hook)
         hook.seconds.observe(time.perf_counter() - began)
         work.saved = None
         if raised is None:
@@ -195,12 +207,12 @@ class Stage:
             hook.errors.inc()
             work.raised[run.name] = raised.error
 
+    def _ended(self, hook: WiredHook) -> None:
+        hook.running -= 1
+        hook.in_flight.set(hook.running)
+
     async def _await_rest(self, rest: Awaitable[object], ready: Sequence[HookRun], work: Work) -> None:
-        try:
-            await rest
-        finally:
-            for run in ready:
-                self._places.give_back(run)
+        await rest
         self._sum_up(work, ready)
 
     def _sum_up(self, work: Work, ran: Sequence[HookRun]) -> None:
@@ -226,29 +238,26 @@ class Stage:
 def start_together(calls: Sequence[Coroutine[object, object, None]]) -> Awaitable[object] | None:
     """Start coroutines as tasks; None when all have ended at once, which before Python 3.12 none can."""
     tasks = [_start(call) for call in calls]
-    if all(task.done() for task in tasks):
-        _require_sound(tasks)
-        return None
-    return _all_of(tasks)
+    running = [task for task in tasks if not _has_ended(task)]
+    return _all_of(running) if running else None
 
 
 async def _all_of(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Wait for all, and when cancelled cancel all and wait for them."""
     try:
-        await asyncio.wait(tasks)
+        for task in tasks:
+            if not _has_ended(task):
+                await asyncio.shield(task)
     except asyncio.CancelledError:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         raise
-    _require_sound(tasks)
 
 
-def _require_sound(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raise what broke a task beside its hook, whose errors are noted; one that a hook of its own cancelled is sound."""
-    for task in tasks:
-        if not task.cancelled():
-            task.result()
+def _has_ended(task: asyncio.Task[None]) -> bool:
+    """Tell whether a task has ended; raises what broke it beside its hook, whose errors are noted."""
+    return task.done() and (task.cancelled() or task.result() is None)
 
 
 if sys.version_info >= (3, 12):

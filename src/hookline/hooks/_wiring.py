@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ._registry import by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from hookline.contract import Event
     from hookline.telemetry import Metrics
@@ -22,15 +23,31 @@ _PLANS_REMEMBERED: Final = 1_024
 class WiredHook:
     """A hook and what is counted of it."""
 
-    __slots__ = ("errors", "hook", "is_coroutine", "name", "oks", "seconds")
+    __slots__ = ("errors", "hook", "in_flight", "is_coroutine", "is_free", "name", "oks", "running", "seconds")
 
-    def __init__(self, name: str, hook: Hook, metrics: Metrics) -> None:
+    def __init__(self, name: str, hook: Hook, metrics: Metrics, limited: Container[str]) -> None:
         self.name = name
         self.hook = hook
+        self.running = 0
+        """How many runs of it go on."""
+        self.is_free = name not in limited and not isinstance(hook, AbstractAsyncContextManager)
+        """Whether it may be called whenever somebody likes: it need not be entered before, and has no limit of its own."""
+        self.in_flight = metrics.hook_in_flight.labels(hook=name)
         self.is_coroutine = inspect.iscoroutinefunction(hook.handle)
         self.seconds = metrics.hook_seconds.labels(hook=name)
         self.oks = metrics.hook_attempts_total.labels(hook=name, outcome="ok")
         self.errors = metrics.hook_attempts_total.labels(hook=name, outcome="error")
+
+
+class Plan:
+    """The hooks of an event by name, in the resolver's order."""
+
+    __slots__ = ("hooks", "is_free")
+
+    def __init__(self, hooks: dict[str, WiredHook]) -> None:
+        self.hooks = hooks
+        self.is_free = all(hook.is_free for hook in hooks.values())
+        """Whether all of them may be called whenever somebody likes."""
 
 
 class Wiring:
@@ -39,26 +56,26 @@ class Wiring:
     A resolver that answers with the very same tuple again, as `Hooks` does for each type, is not looked through again.
     """
 
-    def __init__(self, resolver: Resolver, metrics: Metrics) -> None:
+    def __init__(self, resolver: Resolver, metrics: Metrics, limited: Container[str]) -> None:
         self._resolver = resolver
-        self._wire = partial(WiredHook, metrics=metrics)
+        self._wire = partial(WiredHook, metrics=metrics, limited=limited)
         self._wired: dict[int, WiredHook] = {}
-        self._plans: dict[int, tuple[Sequence[Hook], dict[str, WiredHook]]] = {}
+        self._plans: dict[int, tuple[Sequence[Hook], Plan]] = {}
 
-    def of(self, event: Event) -> dict[str, WiredHook]:
-        """Tell the hooks of an event by name, in the resolver's order.
+    def of(self, event: Event) -> Plan:
+        """Tell the hooks of an event.
 
         Raises whatever the resolver raises, and DuplicateHookError, for a resolver that lists no hooks is not refused
         when it is wired.
         """
         hooks = self._resolver.for_event(event)
-        plan = self._plans.get(id(hooks))
-        if plan is not None and plan[0] is hooks:
-            return plan[1]
-        wired = {name: self._wired_of(name, hook) for name, hook in by_name(hooks).items()}
+        known = self._plans.get(id(hooks))
+        if known is not None and known[0] is hooks:
+            return known[1]
+        plan = Plan({name: self._wired_of(name, hook) for name, hook in by_name(hooks).items()})
         if type(hooks) is tuple and len(self._plans) < _PLANS_REMEMBERED:
-            self._plans[id(hooks)] = hooks, wired
-        return wired
+            self._plans[id(hooks)] = hooks, plan
+        return plan
 
     def _wired_of(self, name: str, hook: Hook) -> WiredHook:
         known = self._wired.get(id(hook))

@@ -30,7 +30,7 @@ class HookRun:
     """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
     __slots__ = (
-        "__weakref__", "admitted", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "tries",
+        "__weakref__", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "tries",
     )  # fmt: skip
 
     def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
@@ -46,8 +46,6 @@ class HookRun:
         """By the monotonic clock, in seconds."""
         self.due_at = 0.0
         """By the monotonic clock, in seconds; not run before."""
-        self.admitted = False
-        """Whether it counts among the running ones of its hook."""
 
     @property
     def pending(self) -> bool:
@@ -63,7 +61,7 @@ class HookRun:
 class Work:
     """An event and the runs of its hooks; what a delivery's `progress` holds once the record is decoded."""
 
-    __slots__ = ("event", "raised", "redrive", "resolved", "restored", "runs", "saved")
+    __slots__ = ("event", "is_free", "raised", "redrive", "resolved", "restored", "runs", "saved")
 
     def __init__(self, event: Event, redrive: Redrive | None, restored: bytes = b"") -> None:
         self.event = event
@@ -72,6 +70,8 @@ class Work:
         """What an owner before left of it, until the hooks are resolved."""
         self.runs: Sequence[HookRun] = ()
         self.resolved = False
+        self.is_free = False
+        """Whether all runs may begin as they are: none has begun before, and none needs to be asked for."""
         self.raised: dict[str, BaseException] = {}
         """What hooks raised in the latest attempt, by hook."""
         self.saved: bytes | None = None
