@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ._call import Caller
+from ._stage import Stage
 from ._wiring import WiredHook
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-_CALLS: Final[frozenset[CodeType]] = frozenset({Caller.begin.__code__, Caller.finish.__code__})
+_CALLS: Final[frozenset[CodeType]] = frozenset({Stage.call_hook.__code__, Caller.finish.__code__})
 """All code of a hook runs beneath one of these; each has the hook in its variable `hook`."""
 
 

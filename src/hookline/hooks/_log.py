@@ -80,6 +80,11 @@ def say_stuck(event: Event, hook: str, late_seconds: float) -> None:
     )
 
 
+def say_no_thread_left(threads: int) -> None:
+    """Tell that every thread for plain functions is lost to a run that is stuck."""
+    _log.error("no thread left: all are stuck, hooks that are plain functions wait", threads_lost=threads)
+
+
 def say_unforeseen(event: Event, line: str, error: BaseException) -> None:
     """Tell with the traceback of an error beside the hooks' own; the event stays."""
     _log.error(

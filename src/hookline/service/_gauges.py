@@ -14,14 +14,12 @@ if TYPE_CHECKING:
 _EVERY_SECONDS = 1.0
 
 
-async def keep_gauges(metrics: Metrics, engine: Engine, ready: Callable[[], bool]) -> None:
-    """Write the gauges down every second until cancelled; the lateness of the second is the loop's lag."""
-    loop = asyncio.get_running_loop()
+async def keep_gauges(metrics: Metrics, engine: Engine, ready: Callable[[], bool], stalled: Callable[[], int]) -> None:
+    """Write the gauges down every second until cancelled; `ready` and `stalled` tell of both engines."""
     shown = frozenset[int]()
     while True:
-        due = loop.time() + _EVERY_SECONDS
         await asyncio.sleep(_EVERY_SECONDS)
-        metrics.loop_lag_seconds.set(max(loop.time() - due, 0.0))
+        metrics.stalled_partitions.set(stalled())
         metrics.ready.set(1 if ready() else 0)
         metrics.dead_letter_held.set(engine.status.held_dead_letters)
         load = engine.load()

@@ -22,12 +22,14 @@ from hookline.consume import (
 )
 from hookline.deadletters import Reconciler, ReconcilerSettings
 from hookline.errs import DEFAULT_CLASSIFIERS
-from hookline.hooks import EventLog, Stage, StagePolicy
+from hookline.hooks import EventLog, Stage, StagePolicy, hook_in
 from hookline.kafka import AcknowledgedProducer, GroupConsumer, TopicReader, kafka_classifier
 from hookline.service._dead_letters import redactor_of
 from hookline.service._gauges import keep_gauges
 from hookline.service._health import Check, HealthServer
+from hookline.service._heartbeat import Heartbeat
 from hookline.service._pagers import build_pagers
+from hookline.service._stalls import StallWatch
 from hookline.service._watch import TopicWatch
 from hookline.telemetry import Metrics, get_logger
 
@@ -70,7 +72,9 @@ class Service:
         self._stage = Stage(resolver, self._stage_policy(), self.metrics)
         self._reconciler = self._build_reconciler(config_path)
         self._stage_engine, self._reconciler_engine = self._build_engines(observers)
-        self._watch = TopicWatch(self._client, self._topics(), self._answered)
+        self._stalls = self._build_stalls()
+        self._watch = TopicWatch(self._client, self._topics(), self._answered, stalls=self._stalls)
+        self._heartbeat = Heartbeat(self.metrics, hook_in)
         self._chores: list[asyncio.Task[None]] = []
         self._stack = AsyncExitStack()
         self._is_stopping = False
@@ -88,6 +92,8 @@ class Service:
             await stack.enter_async_context(self._http)
             await stack.enter_async_context(self._stage)
             await stack.enter_async_context(self._reconciler)
+            self._heartbeat.start()
+            stack.callback(self._heartbeat.close)
             self._stack = stack.pop_all()
         self._chores += [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
         await self._stage_engine.start()
@@ -201,14 +207,26 @@ class Service:
             _log.error("dead letters not confirmed at exit; their records are not committed", records=unconfirmed)
 
     async def _keep_gauges(self) -> None:
-        await keep_gauges(self.metrics, self._stage_engine, self.ready)
+        await keep_gauges(self.metrics, self._stage_engine, self.ready, self._stalled)
+
+    def _build_stalls(self) -> tuple[StallWatch, StallWatch]:
+        hook_topic, dead_letter_topic = self._topics()
+        return (
+            StallWatch("stage", hook_topic, self._stage_engine.standings),
+            StallWatch("reconciler", dead_letter_topic, self._reconciler_engine.standings),
+        )
+
+    def _stalled(self) -> int:
+        return sum(len(stalls.stalls) for stalls in self._stalls)
 
     def _answered(self) -> None:
         for engine in self._engines():
             engine.status.answered()
 
     def _live(self) -> list[Check]:
-        return [Check("loop")]
+        late = {name: each for name, each in self._stage.stuck_hooks().items() if each > self._settings.stuck_seconds}
+        stuck = "; ".join(f"{name} stuck for {seconds:.0f} s" for name, seconds in late.items())
+        return [Check("loop"), Check("hooks", stuck)]
 
     def _ready(self) -> list[Check]:
         engines = {"stage": self._stage_engine, "reconciler": self._reconciler_engine}
@@ -219,6 +237,7 @@ class Service:
             *stopping,
             *self._watch.checks(),
             *checks,
+            *(stalls.check() for stalls in self._stalls),
             Check("hooks", f"not entered yet: {', '.join(waiting)}" if waiting else ""),
         ]
 

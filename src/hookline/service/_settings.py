@@ -25,6 +25,7 @@ from hookline.service._tables import (
     LogTable,
     Name,
     Pager,
+    PositiveSeconds,
     RetryTable,
     Seconds,
     TopicsTable,
@@ -53,6 +54,7 @@ class Settings(BaseSettings):
     app: ImportPath | None = None
     isolation: Literal["shared"] = "shared"
     drain_seconds: Seconds = 20.0
+    stuck_seconds: PositiveSeconds = 300.0
     kafka: KafkaTable = KafkaTable()
     topics: TopicsTable = TopicsTable()
     groups: GroupsTable = GroupsTable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hookline.kafka import BrokerUnreachableError, KafkaClientError, TopicAdmin
 from hookline.service._health import Check
@@ -14,7 +14,8 @@ from hookline.telemetry import get_logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hookline.kafka import ClientConfig, TopicDescription
+    from hookline.kafka import ClientConfig
+    from hookline.service._stalls import StallWatch
 
 # Their sum, and a little, is how long a broker may be away unnoticed by a client that only waits for its answers.
 _ANSWER_SECONDS = 5.0
@@ -24,14 +25,16 @@ _REPEAT_SECONDS = 30.0
 # More than a look at a good Kafka and its pause take; beyond it the last answer says nothing of now.
 _STALE_SECONDS = 15.0
 
+T = TypeVar("T")
+
 _log = get_logger(__name__)
 
 
 class TopicWatch:
     """Asks for the topics again and again, on one connection while it is answered.
 
-    `answered` is called whenever Kafka answers and all topics exist. It only reads metadata, so it needs no right beyond describing the topics, and never makes one.
-    It asks on a thread of its own: hooks that hang in asyncio's pool must not keep it from asking.
+    `answered` is called whenever Kafka answers and all topics exist; `stalls` are told then where their topics end. It
+    needs no right beyond describing the topics, and never makes one. It asks on a thread of its own: hooks that hang in asyncio's pool must not keep it from asking.
     """
 
     def __init__(
@@ -40,11 +43,13 @@ class TopicWatch:
         topics: Sequence[str],
         answered: Callable[[], None],
         *,
+        stalls: Sequence[StallWatch] = (),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._topics = tuple(topics)
         self._answered = answered
+        self._stalls = tuple(stalls)
         self._now = now
         self._thread = ThreadPoolExecutor(1, "kafka-watch")
         self._admin: TopicAdmin | None = None
@@ -81,7 +86,7 @@ class TopicWatch:
     async def _look(self) -> None:
         was_ok = all(check.ok for check in self.checks())
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._describe)
+            found = await self._ask(lambda admin: admin.describe(self._topics))
         except BrokerUnreachableError as error:
             self._kafka = Check("kafka", str(error))
         except KafkaClientError as error:
@@ -91,14 +96,30 @@ class TopicWatch:
             self._answered_at = self._now()
             self._missing = tuple(topic for topic in self._topics if topic not in found)
         self._say(was_ok=was_ok)
+        for stalls in self._stalls:
+            await self._look_for(stalls)
 
-    def _describe(self) -> dict[str, TopicDescription]:
+    async def _look_for(self, stalls: StallWatch) -> None:
+        """Tell one engine's watch where its topic ends; whoever has no partition, or gets no answer, begins anew."""
+        standings = stalls.standings()
+        if not standings or not self._kafka.ok:
+            stalls.forget()
+            return
+        try:
+            stalls.observe(standings, await self._ask(lambda admin: admin.end_offsets(stalls.topic)))
+        except KafkaClientError:
+            stalls.forget()
+
+    async def _ask(self, question: Callable[[TopicAdmin], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, question)
+
+    def _answer(self, question: Callable[[TopicAdmin], T]) -> T:
         # A client that was not answered is not asked again: it would wait before it connects once more.
         admin, self._admin = self._admin or TopicAdmin(self._client, _ANSWER_SECONDS), None
         with admin:
-            found = admin.describe(self._topics)
+            answer = question(admin)
         self._admin = admin
-        return found
+        return answer
 
     def _say(self, *, was_ok: bool) -> None:
         failed = [check for check in self.checks() if not check.ok]

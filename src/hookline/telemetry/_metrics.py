@@ -97,7 +97,13 @@ class Metrics:
     rebalances_total = CounterSpec(
         _REBALANCE, help="Partitions that came and went, of the stage and of the reconciler."
     )
-    loop_lag_seconds = GaugeSpec(help="How late the event loop ran its last timer.")
+    stalled_partitions = GaugeSpec(
+        help="Partitions that stand still though records wait and nothing keeps them, of the stage and of the reconciler."
+    )
+    loop_lag_seconds = GaugeSpec(help="How late the event loop ran a timer: the worst of the last minute.")
+    loop_blocked_total = CounterSpec(
+        _HOOK, help="Times the event loop stood still for more than a second, by the hook that kept it or unknown."
+    )
     ready = GaugeSpec(help="1 while /readyz says so.")
     build_info = GaugeSpec(_VERSION, help="Always 1; the version is the label.")
 
