@@ -247,7 +247,7 @@ async def _all_of(tasks: Sequence[asyncio.Task[None]]) -> None:
     try:
         for task in tasks:
             if not _has_ended(task):
-                await asyncio.shield(task)
+                await asyncio.wait((task,))
     except asyncio.CancelledError:
         for task in tasks:
             task.cancel()
