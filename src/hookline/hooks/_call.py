@@ -7,7 +7,6 @@ import contextvars
 import inspect
 import types
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from hookline.consume import Raised, Returned
@@ -15,7 +14,7 @@ from hookline.consume import Raised, Returned
 from ._log import say_overdue, say_stuck
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Callable, Coroutine, Generator
 
     from hookline.consume import Delivery
     from hookline.contract import Event
@@ -87,11 +86,12 @@ class Caller:
         if not hook.is_coroutine:
             return _InThread(self._threads, self._free, hook.hook, event)
         coroutine = cast("Coroutine[Any, Any, None]", hook.hook.handle(event))
+        context = contextvars.copy_context()  # what a hook sets may not reach the next event of its worker
         try:
-            awaited = coroutine.send(None)
+            awaited = context.run(coroutine.send, None)
         except StopIteration:
             return None
-        return _Suspended(coroutine, awaited)
+        return _Suspended(coroutine, context, awaited)
 
     async def finish(self, rest: Rest, hook: WiredHook, delivery: Delivery, event: Event, seconds: float) -> None:
         """Go on with a call. Raises what the hook raises, and TimeoutError when it outlives `seconds`."""
@@ -136,8 +136,9 @@ class Caller:
 class _Suspended:
     """A coroutine that was begun by hand, and what it awaits."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, None], awaited: object) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context, awaited: object) -> None:
         self._coroutine = coroutine
+        self._context = context
         self._awaited = awaited
 
     def close(self) -> None:
@@ -148,7 +149,7 @@ class _Suspended:
         try:
             async with limit:
                 call.ends_at = limit.when()
-                await _resume(self._coroutine, self._awaited)
+                await _resume(self._coroutine, self._context, self._awaited)
         except TimeoutError as error:
             if not limit.expired():
                 raise
@@ -202,17 +203,20 @@ class _InThread:
 
 
 @types.coroutine
-def _resume(coroutine: Coroutine[Any, Any, None], awaited: object) -> Generator[object, Any, None]:
+def _resume(
+    coroutine: Coroutine[Any, Any, None], context: contextvars.Context, awaited: object
+) -> Generator[object, Any, None]:
     """Go on with a coroutine that was begun by hand, in the task that began it."""
+    step: Callable[[Any], object]
     while True:
         try:
             sent = yield awaited
         except BaseException as error:  # noqa: BLE001 - passed on to the coroutine, as `await` would
-            step = partial(coroutine.throw, error)
+            step, value = coroutine.throw, error
         else:
-            step = partial(coroutine.send, sent)
+            step, value = coroutine.send, sent
         try:
-            awaited = step()
+            awaited = context.run(step, value)
         except StopIteration:
             return
 
