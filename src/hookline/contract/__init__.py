@@ -5,7 +5,7 @@ Pure: no I/O, and nothing of ours is imported. docs/wire.md is the same contract
 
 from __future__ import annotations
 
-from hookline.contract._codec import EncodedRecord, Mode, decode_record, encode_event
+from hookline.contract._codec import EncodedRecord, Mode, decode_delivery, decode_record, encode_event
 from hookline.contract._deadletters import UNKNOWN_ORIGIN, DeadLetter, DeadLetterClass, Shrink
 from hookline.contract._documents import event_from_json, event_to_json
 from hookline.contract._errors import ContractError, InvalidEventError, MalformedRecordError, WebhookSecretError
@@ -50,6 +50,7 @@ __all__ = [
     "Shrink",
     "WebhookSecretError",
     "bind_topic_keys",
+    "decode_delivery",
     "decode_record",
     "encode_event",
     "event_from_json",

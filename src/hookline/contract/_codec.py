@@ -11,10 +11,19 @@ from google.protobuf.message import DecodeError
 from hookline.contract import _media as media_types
 from hookline.contract._cloudevents import structured_document
 from hookline.contract._errors import InvalidEventError, MalformedRecordError
-from hookline.contract._event import CORE_HEADERS, Event, event_of_foreign, event_of_message
+from hookline.contract._event import CORE_HEADERS, Event, event_of_foreign, make_event
 from hookline.contract._foreign import invalid, load_json, read_foreign
-from hookline.contract._headers import Headers, find_content_type, is_attribute_name, read_text
+from hookline.contract._headers import (
+    PROTOBUF,
+    Envelope,
+    Headers,
+    find_content_type,
+    find_own_envelope,
+    is_attribute_name,
+    read_text,
+)
 from hookline.contract._payload import write_struct
+from hookline.contract._redrives import Redrive
 from hookline.contract._structured import parse_structured_json, parse_structured_protobuf
 from hookline.contract._times import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time
 from hookline.contract._validation import MAX_VALUE_BYTES, validate_for_publishing
@@ -23,11 +32,10 @@ from hookline.contract.v1.hook_pb2 import HookEvent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EncodedRecord", "Mode", "decode_record", "encode_event"]
+__all__ = ["EncodedRecord", "Mode", "decode_delivery", "decode_record", "encode_event"]
 
 Mode = Literal["binary", "structured-json"]
 
-_PROTOBUF: Final = b"application/protobuf"
 _STRUCTURED_JSON: Final = b"application/cloudevents+json; charset=UTF-8"
 _MANDATORY: Final = ("ce_specversion", "ce_id", "ce_source", "ce_type")
 _HOOK_EVENTS: Final = media_types.HOOK_EVENT
@@ -72,7 +80,7 @@ def _encode_binary(event: Event) -> EncodedRecord:
     headers += [(f"ce_{name}", text) for name, text in event.attributes.items() if name != "datacontenttype"]
     encoded = tuple((name, text.encode()) for name, text in headers)
     value = message.SerializeToString(deterministic=True)
-    return EncodedRecord(event.subject.encode(), value, (*encoded, ("content-type", _PROTOBUF)))
+    return EncodedRecord(event.subject.encode(), value, (*encoded, ("content-type", PROTOBUF)))
 
 
 def _encode_structured(event: Event) -> EncodedRecord:
@@ -90,11 +98,27 @@ def decode_record(key: bytes | None, value: bytes | None, headers: Headers) -> E
     Raises MalformedRecordError, and nothing else whatever the bytes are. Of a repeated header the last counts.
     The payload is only decoded when somebody reads it.
     """
+    return _read(key, value, headers, find_own_envelope(headers))
+
+
+def decode_delivery(key: bytes | None, value: bytes | None, headers: Headers) -> tuple[Event, Redrive | None]:
+    """Read a record as decode_record does, and the Redrive of its headers; for a stage, which wants both of each record.
+
+    Raises MalformedRecordError as decode_record does.
+    """
+    own = find_own_envelope(headers)
+    return _read(key, value, headers, own), Redrive.from_headers(headers) if own is None else None
+
+
+def _read(key: bytes | None, value: bytes | None, headers: Headers, own: Envelope | None) -> Event:
+    """Read a record; `own` is its envelope when its headers are laid out as ours, which only saves searching them."""
     if value is not None and len(value) > MAX_VALUE_BYTES:
         raise MalformedRecordError("value_too_large", f"the value has more than {MAX_VALUE_BYTES} bytes")
+    if own is not None:
+        return _accept(_parse_message(_present(value)), key, own, headers)
     content_type = find_content_type(headers)
-    if content_type == _PROTOBUF:
-        return _accept(_parse_message(_present(value)), key, dict(headers), headers)
+    if content_type == PROTOBUF:
+        return _accept(_parse_message(_present(value)), key, _envelope_of(dict(headers)), headers)
     if not content_type:
         return _read_unlabelled(key, value, headers)
     return _read_labelled(key, value, headers, read_text(content_type))
@@ -103,9 +127,9 @@ def decode_record(key: bytes | None, value: bytes | None, headers: Headers) -> E
 def _read_labelled(key: bytes | None, value: bytes | None, headers: Headers, content_type: str) -> Event:
     found, media = dict(headers), media_types.media_of(content_type)
     if media in _HOOK_EVENTS:
-        return _accept(_parse_message(_present(value)), key, found, headers)
+        return _accept(_parse_message(_present(value)), key, _envelope_of(found), headers)
     if media == media_types.HOOK_EVENT_JSON:
-        return _accept(_parse_protojson(load_json(_present(value))), key, found, headers)
+        return _accept(_parse_protojson(load_json(_present(value))), key, _envelope_of(found), headers)
     if media.startswith(media_types.BATCHES):
         raise MalformedRecordError("batch_not_supported", "Kafka has no batches: write one event a record")
     if media == media_types.STRUCTURED_JSON:
@@ -116,7 +140,7 @@ def _read_labelled(key: bytes | None, value: bytes | None, headers: Headers, con
         if _is_cloudevent(found):
             return _read_binary(key, value, found, content_type)
         if media == media_types.JSON:
-            return _accept(_parse_protojson(load_json(_present(value))), key, found, headers)
+            return _accept(_parse_protojson(load_json(_present(value))), key, _envelope_of(found), headers)
     raise MalformedRecordError(
         "unsupported_content_type",
         "no reading for this content-type without all of the ce_ headers that CloudEvents requires",
@@ -132,11 +156,11 @@ def _read_unlabelled(key: bytes | None, value: bytes | None, headers: Headers) -
     present = _present(value)
     message, problem = _try_message(present)
     if message is not None:
-        return _accept(message, key, found, headers)
+        return _accept(message, key, _envelope_of(found), headers)
     if foreign:
         return _read_guessed(key, present, found)
     if present.lstrip()[:1] == b"{":
-        return _accept(_parse_protojson(load_json(present)), key, found, headers)
+        return _accept(_parse_protojson(load_json(present)), key, _envelope_of(found), headers)
     raise problem
 
 
@@ -175,24 +199,31 @@ def _parse_protojson(document: Any) -> HookEvent:
         raise MalformedRecordError("decode_error", "is no HookEvent in protojson") from error
 
 
-def _accept(message: HookEvent, key: bytes | None, found: Mapping[str, bytes | None], headers: Headers) -> Event:
+def _accept(message: HookEvent, key: bytes | None, envelope: Envelope, headers: Headers) -> Event:
     """Validate a HookEvent, hold it against the headers that repeat it, and make the event."""
-    id, source, type = message.id, message.source, message.type
+    id, source, type, timestamp_ms = message.id, message.source, message.type, message.timestamp_ms
     if not (id and source and type):
         raise invalid("id, source or type is empty")
-    if not MIN_TIMESTAMP_MS <= message.timestamp_ms <= MAX_TIMESTAMP_MS:
+    if not MIN_TIMESTAMP_MS <= timestamp_ms <= MAX_TIMESTAMP_MS:
         raise invalid("timestamp_ms lies outside the years 1 to 9999")
-    if found:
-        _check_agreement(found, id, source, type)
-    subject = found.get("ce_subject") or key
-    return event_of_message(message, read_text(subject) if subject else "", headers)
+    ce_id, ce_source, ce_type, ce_subject = envelope
+    if ce_id is not None and ce_id != id.encode():
+        raise _mismatch("ce_id")
+    if ce_source is not None and ce_source != source.encode():
+        raise _mismatch("ce_source")
+    if ce_type is not None and ce_type != type.encode():
+        raise _mismatch("ce_type")
+    subject = ce_subject or key
+    text = read_text(subject) if subject else ""
+    return make_event(id, source, type, text, message.version, timestamp_ms, message, headers)
 
 
-def _check_agreement(found: Mapping[str, bytes | None], id: str, source: str, type: str) -> None:
-    for name, text in (("ce_id", id), ("ce_source", source), ("ce_type", type)):
-        header = found.get(name)
-        if header is not None and header != text.encode():
-            raise MalformedRecordError("envelope_mismatch", f"the header {name} and the HookEvent differ")
+def _envelope_of(found: Mapping[str, bytes | None]) -> Envelope:
+    return found.get("ce_id"), found.get("ce_source"), found.get("ce_type"), found.get("ce_subject")
+
+
+def _mismatch(name: str) -> MalformedRecordError:
+    return MalformedRecordError("envelope_mismatch", f"the header {name} and the HookEvent differ")
 
 
 def _is_cloudevent(found: Mapping[str, bytes | None]) -> bool:
@@ -247,7 +278,7 @@ def _read_structured(key: bytes | None, parsed: tuple[dict[str, str], object]) -
         return event_of_foreign(read_foreign(texts, data), _subject_of(key))
     read_foreign(texts, None)
     envelope = {f"ce_{name}": text.encode() for name, text in texts.items() if name != "datacontenttype"}
-    return _accept(_parse_message(_present(data)), key, envelope, tuple(envelope.items()))
+    return _accept(_parse_message(_present(data)), key, _envelope_of(envelope), tuple(envelope.items()))
 
 
 def _subject_of(key: bytes | None) -> str:

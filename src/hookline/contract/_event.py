@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hookline.contract._foreign import ForeignEvent
 
-__all__ = ["CORE_HEADERS", "Event", "event_of_foreign", "event_of_message", "now_ms"]
+__all__ = ["CORE_HEADERS", "Event", "event_of_foreign", "make_event", "now_ms"]
 
 CORE_HEADERS: Final = frozenset({"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_time", "ce_subject"})
 _NO_ATTRIBUTES: Final = CORE_HEADERS | {"ce_datacontenttype", f"ce_{VERSION_ATTRIBUTE}"}
@@ -213,32 +213,47 @@ class Event:
         return _rebuild, (self._fields(),)
 
 
-def event_of_message(message: HookEvent, subject: str, headers: Headers) -> Event:
-    """Wrap a validated HookEvent; payload and attributes are read when somebody asks for them."""
-    event = Event.__new__(Event)
-    _set(event, "id", message.id)
-    _set(event, "source", message.source)
-    _set(event, "type", message.type)
-    _set(event, "subject", subject)
-    _set(event, "version", message.version)
-    _set(event, "timestamp_ms", message.timestamp_ms)
-    _set(event, "_payload", message)
-    _set(event, "_attributes", headers)
+# An event that is not immutable yet: setting its slots past Event.__setattr__ takes six times as long.
+_Draft: Final[Any] = type("_Draft", (), {"__slots__": Event.__slots__})
+
+
+def make_event(
+    id: str,
+    source: str,
+    type: str,
+    subject: str,
+    version: int,
+    timestamp_ms: int,
+    payload: Mapping[str, Any] | HookEvent,
+    attributes: Mapping[str, str] | Headers,
+) -> Event:
+    """Make an event of what was checked; of a HookEvent and of headers is read what somebody asks for."""
+    draft = _Draft()
+    draft.id = id
+    draft.source = source
+    draft.type = type
+    draft.subject = subject
+    draft.version = version
+    draft.timestamp_ms = timestamp_ms
+    draft._payload = payload  # noqa: SLF001  # an event's own slot
+    draft._attributes = attributes  # noqa: SLF001  # the same
+    draft.__class__ = Event
+    event: Event = draft
     return event
 
 
 def event_of_foreign(foreign: ForeignEvent, fallback_subject: str) -> Event:
     """Wrap what was read from a foreign CloudEvent."""
-    event = Event.__new__(Event)
-    _set(event, "id", foreign.id)
-    _set(event, "source", foreign.source)
-    _set(event, "type", foreign.type)
-    _set(event, "subject", fallback_subject if foreign.subject is None else foreign.subject)
-    _set(event, "version", foreign.version)
-    _set(event, "timestamp_ms", foreign.timestamp_ms)
-    _set(event, "_payload", foreign.payload)
-    _set(event, "_attributes", foreign.attributes)
-    return event
+    return make_event(
+        foreign.id,
+        foreign.source,
+        foreign.type,
+        fallback_subject if foreign.subject is None else foreign.subject,
+        foreign.version,
+        foreign.timestamp_ms,
+        foreign.payload,
+        foreign.attributes,
+    )
 
 
 def _rebuild(fields: dict[str, Any]) -> Event:

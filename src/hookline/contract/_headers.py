@@ -5,11 +5,23 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-__all__ = ["Headers", "find_content_type", "is_attribute_name", "read_text"]
+__all__ = [
+    "PROTOBUF",
+    "Envelope",
+    "Headers",
+    "find_content_type",
+    "find_own_envelope",
+    "is_attribute_name",
+    "read_text",
+]
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+Envelope: TypeAlias = tuple[bytes | None, bytes | None, bytes | None, bytes | None]
+"""The headers ce_id, ce_source, ce_type and ce_subject."""
 
 _CONTENT_TYPE: Final = "content-type"
+PROTOBUF: Final = b"application/protobuf"
+_OWN_HEADERS: Final = 7
 _UNDECODED: Final = re.compile("[\udc80-\udcff]")
 
 
@@ -24,12 +36,35 @@ def find_content_type(headers: Headers) -> bytes | None:
     return None
 
 
+def find_own_envelope(headers: Headers) -> Envelope | None:
+    """Return the envelope when the headers are, in this order and no others, those that encode_event writes; else None.
+
+    Nearly every record is of this layout, and looking for it takes a third of the time of searching the headers.
+    """
+    if len(headers) != _OWN_HEADERS:
+        return None
+    (a, _), (b, id), (c, source), (d, type), (e, _), (f, subject), (g, content_type) = headers
+    if (
+        b == "ce_id"
+        and c == "ce_source"
+        and d == "ce_type"
+        and f == "ce_subject"
+        and g == _CONTENT_TYPE
+        and content_type == PROTOBUF
+        and a == "ce_specversion"
+        and e == "ce_time"
+    ):
+        return id, source, type, subject
+    return None
+
+
 def read_text(data: bytes) -> str:
     """Read bytes as UTF-8, each byte that is none written as upper-case %XX: never fails, never drops."""
-    text = data.decode("utf-8", "surrogateescape")
-    if text.isascii():
-        return text
-    return _UNDECODED.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", text)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "surrogateescape")
+        return _UNDECODED.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", text)
 
 
 def is_attribute_name(name: str) -> bool:

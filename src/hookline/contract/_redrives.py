@@ -17,6 +17,7 @@ ORIGIN: Final = "hookline-origin"
 REDRIVES: Final = "hookline-redrives"
 RESERVED: Final = ("__dlq.", "hookline-")
 
+_TELLING: Final = frozenset({REDRIVES, HOOKS})
 _MAX_DIGITS: Final = 19
 
 
@@ -63,9 +64,12 @@ class Redrive:
         Total: an unreadable list of hooks means all of them, since hooks are idempotent and silence would be loss. So
         does an empty one: to run none would settle the event as done.
         """
-        found = dict(headers)
-        if REDRIVES not in found and HOOKS not in found:
+        for name, _ in headers:
+            if name in _TELLING:
+                break
+        else:
             return None
+        found = dict(headers)
         operation = found.get(OPERATION)
         return cls(
             redrives=max(read_count(found.get(REDRIVES)) or 0, 1),
