@@ -16,6 +16,7 @@ import argparse
 import datetime as dt
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     names = options.only or (QUICK if options.quick else NAMES)
     peers = Peers() if options.quick or options.no_peers else prepare_peers()
     began, began_at = time.monotonic(), dt.datetime.now(dt.UTC)
-    with countable_requests(wanted="B7" in names) as broker, real_kafka() as kafka:
-        machine = machine_facts(kafka)
+    with ExitStack() as stack:
+        with countable_requests(wanted="B7" in names) as broker:
+            kafka = stack.enter_context(real_kafka())
+        machine = machine_facts(kafka) | {"peers": peers.versions()}
         session = Session(kafka, broker, peers, options.rounds, options.quick)
         results = [_told(_measured(session, name)) for name in names]
     report = Report(_mode(options), machine, began_at, time.monotonic() - began, results)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Round", "run_backlog", "run_own"]
 
-_OWN_SECONDS = 180.0
+_OWN_SECONDS = 300.0
 _PEER_SECONDS = PEER_SECONDS + 60.0
 
 Round = dict[str, dict[str, Any]]

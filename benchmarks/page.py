@@ -53,7 +53,8 @@ def _machine(report: Mapping[str, Any]) -> str:
     return (
         f"{report['began_at'][:10]}: Python {machine['python']}, confluent-kafka {machine['confluent_kafka']} "
         f"(librdkafka {machine['librdkafka']}), Apache Kafka {machine['kafka']}, {machine['system']} "
-        f"{machine['architecture']}, {machine['cores']} cores for all together, load {machine['load_before']} before."
+        f"{machine['architecture']}, {machine['cores']} cores for all together, load {machine['load_before']} before.\n"
+        f"Peers: {', '.join(f'{name} {version}' for name, version in machine['peers'].items()) or 'none'}."
     )
 
 

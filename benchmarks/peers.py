@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,7 @@ _MODULES: Final = {
     "faststream": "faststream_batches",
     "pyrallel-consumer": "pyrallel",
 }
+_PACKAGES: Final = ("aiokafka", "faststream", "pyrallel-consumer", "sentry-arroyo")
 _JAVA_RESULTS: Final = {"parallel-consumer": 2}
 
 
@@ -66,6 +68,16 @@ class Peers:
         """Leave a peer out from now on."""
         sys.stderr.write(f"{peer} failed and is left out: {reason}\n")
         self.not_run[peer] = reason.splitlines()[0]
+
+    def versions(self) -> dict[str, str]:
+        """Tell the versions of what is there, and of the Python that it runs on."""
+        found: dict[str, str] = {}
+        if self.java:
+            found |= {artifact: version for _, artifact, version in _ARTIFACTS[:1]}
+        if self.python:
+            pins = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", _LOCK.read_text(encoding="utf-8"), re.MULTILINE))
+            found |= {name: pins[name] for name in _PACKAGES} | {"python": _version_of(self.python)}
+        return found
 
 
 def prepare_peers() -> Peers:
@@ -117,6 +129,12 @@ def _runs(python: str) -> bool:
         return False
     done = subprocess.run([found, "-c", ""], capture_output=True, check=False)  # noqa: S603 - an interpreter
     return done.returncode == 0
+
+
+def _version_of(python: str) -> str:
+    ask = "import platform; print(platform.python_version())"
+    done = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True)  # noqa: S603 - an interpreter
+    return done.stdout.strip()
 
 
 def _java_command() -> tuple[str, ...]:

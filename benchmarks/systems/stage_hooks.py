@@ -23,8 +23,9 @@ def journalled(settings: Settings) -> Hooks:
     return Hooks({"*": [Journalled(settings.folder)]})
 
 
-def idle() -> Hooks:
+def idle(settings: Settings) -> Hooks:
     """Make the hook of B7."""
+    del settings
     return Hooks({"*": [Idle()]})
 
 

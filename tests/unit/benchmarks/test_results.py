@@ -23,6 +23,7 @@ MACHINE = {
     "architecture": "x86_64",
     "cores": 2,
     "load_before": 0.1,
+    "peers": {"python": "3.13.0"},
 }
 
 
