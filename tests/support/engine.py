@@ -37,9 +37,9 @@ QUICK = RetryPolicy(max_attempts=3, initial_seconds=0.05, max_seconds=0.1)
 
 @dataclass
 class ScriptedHandler:
-    """A handler that does what a function says; identities are the records' values when `dedupes`."""
+    """A handler that does what a function says, at once or awaited; identities are the records' values when `dedupes`."""
 
-    act: Callable[[Delivery], Awaitable[None]]
+    act: Callable[[Delivery], Awaitable[None] | None]
     policy: RetryPolicy = QUICK
     dedupes: bool = False
 
@@ -47,9 +47,9 @@ class ScriptedHandler:
         """Take the value for the identity."""
         return ("test", (delivery.record.value or b"").decode()) if self.dedupes else None
 
-    async def handle(self, delivery: Delivery) -> None:
+    def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Act."""
-        await self.act(delivery)
+        return self.act(delivery)
 
     def decide(self, delivery: Delivery, error: BaseException) -> Retry | GiveUp:
         """Decide by the error's verdict."""

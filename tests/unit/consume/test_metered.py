@@ -16,7 +16,7 @@ def test_each_outcome_is_counted_as_what_it_is() -> None:
     observer = MeteredObserver(metrics)
     malformed = GiveUp(DeadLetterClass.MALFORMED, "decode_error", "no event")
     exhausted = GiveUp(DeadLetterClass.EXHAUSTED, "http_status", "503")
-    for outcome in (Done(), Duplicate(("s", "i")), Retry(1), Hold(1), malformed, exhausted):
+    for outcome in (Done(), Duplicate(("s", "i"), 0), Retry(1), Hold(1), malformed, exhausted):
         observer.started(DELIVERY)
         observer.ended(DELIVERY, outcome, None)
     for word in ("done", "duplicate", "retried", "held", "malformed", "dead_lettered"):

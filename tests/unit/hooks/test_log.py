@@ -119,7 +119,7 @@ async def test_success_is_told_at_debug_only(lines: Lines) -> None:
             for delivery in (handled, unwanted):
                 assert await attempt(stage, delivery) == Done()
                 told(delivery, Done())
-            told(handled, Duplicate(EVENT.identity))
+            told(handled, Duplicate(EVENT.identity, 0))
     first, second, third = lines.at(logging.DEBUG)
     assert first == {"event": "event handled", **ABOUT, "version": 4, "hooks": ["ci", "chat"]}
     assert (second["event"], second["type"]) == ("no hook wants this event", "request.landed")

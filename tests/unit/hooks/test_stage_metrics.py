@@ -62,7 +62,9 @@ def delivery(timestamp_ms: int = NOW_MS, headers: Headers = ()) -> Delivery:
 
 async def run(stage: Stage, each: Delivery) -> None:
     stage.identify(each)
-    await stage.handle(each)
+    rest = stage.handle(each)
+    if rest is not None:
+        await rest
 
 
 async def test_runs_of_a_hook_are_shown_while_they_go_on() -> None:

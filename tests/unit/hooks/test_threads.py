@@ -12,7 +12,7 @@ import pytest
 from hookline.consume import Done, GiveUp
 from hookline.contract import DeadLetterClass, Event
 from hookline.hooks import Hook, Hooks
-from hookline.hooks._call import Caller
+from hookline.hooks._call import THREADS
 from tests.support.hooks import Acting, attempt, delivery_of, event_of, settle, stage_of
 
 if TYPE_CHECKING:
@@ -24,19 +24,18 @@ _PLACE: ContextVar[str] = ContextVar("_PLACE", default="nowhere")
 class Plain:
     """A hook that is a plain function."""
 
-    name = "plain"
-
-    def __init__(self, act: Callable[[Event], object]) -> None:
+    def __init__(self, act: Callable[[Event], object], name: str) -> None:
         self._act = act
+        self.name = name
 
     def handle(self, event: Event) -> object:
         """Act, and return what that returned."""
         return self._act(event)
 
 
-def plain(act: Callable[[Event], object]) -> Hook:
+def plain(act: Callable[[Event], object], name: str = "plain") -> Hook:
     """Make a hook as people write them: what it returns is not looked at by any type checker."""
-    return cast("Hook", Plain(act))
+    return cast("Hook", Plain(act, name))
 
 
 async def test_a_plain_function_runs_beside_the_loop() -> None:
@@ -126,29 +125,23 @@ async def test_waiting_for_a_thread_takes_nothing_of_a_time_limit() -> None:
     """P10: the limit is for the hook's own work; one that had to wait for a thread runs once and has all its time."""
     let_go = threading.Event()
     ran: list[Event] = []
-    caller = Caller(threads=1)
-    try:
-        first = asyncio.create_task(caller.call(plain(lambda _: let_go.wait(30)), event_of(), 30))
-        second = asyncio.create_task(caller.call(plain(ran.append), event_of(), 0.05))
-        await asyncio.wait([second], timeout=0.2)
+    hooks = Hooks({"block.*": [plain(lambda _: let_go.wait(30), "blocks")], "late.*": [plain(ran.append, "late")]})
+    async with stage_of(hooks, timeout_seconds={"late": 0.05}) as stage:
+        blocking = [asyncio.create_task(attempt(stage, delivery_of(event_of("block.it")))) for _ in range(THREADS)]
+        late = asyncio.create_task(attempt(stage, delivery_of(event_of("late.one"))))
+        await asyncio.wait([late], timeout=0.2)
         assert ran == []
         let_go.set()
-        await asyncio.gather(first, second)
-    finally:
-        let_go.set()
-        caller.close()
+        assert set(await asyncio.gather(*blocking, late)) == {Done()}
     assert len(ran) == 1
 
 
 async def test_a_thread_that_could_not_be_used_is_free_again() -> None:
     """P8: a call that fails before its function began, here for a limit that is no number, keeps no thread."""
     ran: list[Event] = []
-    caller = Caller(threads=1)
-    try:
-        for _ in range(2):
-            with pytest.raises(TypeError):
-                await caller.call(plain(ran.append), event_of(), cast("float", "soon"))
-        await caller.call(plain(ran.append), event_of(), 30)
-    finally:
-        caller.close()
+    hooks = Hooks({"bad.*": [plain(ran.append, "bad")], "good.*": [plain(ran.append, "good")]})
+    async with stage_of(hooks, timeout_seconds={"bad": cast("float", "soon")}) as stage:
+        for _ in range(THREADS + 1):
+            assert isinstance(await attempt(stage, delivery_of(event_of("bad.one"))), GiveUp)
+        assert await attempt(stage, delivery_of(event_of("good.one"))) == Done()
     assert len(ran) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 
@@ -31,6 +31,16 @@ class Given:
         return self._hooks
 
 
+class Nameless(Script):
+    """A hook that is entered, and whose name can be lost."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return
+
+
 class BadLimit(Script):
     """A hook that cannot tell its time limit."""
 
@@ -38,6 +48,11 @@ class BadLimit(Script):
     def timeout_seconds(self) -> float:
         """Fail."""
         raise ValueError("no limit")
+
+    async def handle(self, event: Event) -> None:
+        """Wait for something, so that a limit is asked for."""
+        await asyncio.sleep(0)
+        await super().handle(event)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +90,7 @@ async def test_a_time_limit_that_cannot_be_told_is_the_hooks_failure(siblings: i
 async def test_an_unforeseen_error_is_logged_and_pauses_the_event(caplog: pytest.LogCaptureFixture) -> None:
     """P1, P8: what no hook raised settles nothing, is told, and is not tried again at once."""
     caplog.set_level(logging.ERROR, logger="hookline.hooks")
-    hook, delivery = Script("a"), delivery_of()
+    hook, delivery = Nameless("a"), delivery_of()
     async with stage_of(Given(hook)) as stage:
         stage.identify(delivery)
         del hook.name
