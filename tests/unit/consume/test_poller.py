@@ -5,42 +5,80 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
+from hookline.consume._dedupe import CompletedWindow
 from hookline.consume._metered import EngineMeter
-from hookline.consume._poller import Poller
+from hookline.consume._partition import Partition
+from hookline.consume._poller import Found, Poller
 from hookline.consume._settings import EngineSettings
-from hookline.kafka import Record
+from hookline.kafka import CommitError, ErrorKind, Fault, PositionsUnknownError, Record
+from hookline.telemetry import Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from hookline.consume._partition import Partition
-    from hookline.kafka import CommitError, Fault, GroupListener, Position
+    from hookline.kafka import KafkaClientError, Position
+
+COMMITTED = (7, "hl1.text")
+
+
+def refusal(code: str) -> CommitError:
+    """Make the error of a commit."""
+    return CommitError(Fault(code, ErrorKind.RETRYABLE, code))
 
 
 class ScriptedConsumer:
     """Assigns partition 0, gives one batch a poll, then asks its poller to finish."""
 
-    def __init__(self, batches: list[list[int]]) -> None:
+    def __init__(
+        self,
+        batches: list[list[int]],
+        *,
+        unanswered: KafkaClientError | None = None,
+        refusals: Iterable[CommitError] = (),
+    ) -> None:
         self._batches = batches
-        self.committed: list[Mapping[int, Position]] = []
+        self._unanswered = unanswered
+        self._refusals = iter(refusals)
+        self._assigned = False
+        self.committed_now: list[dict[int, Position]] = []
         self.sought: list[int] = []
+        self.told: list[str] = []
         self.poller: Poller
         self.turn: Callable[[], None]
 
     def poll(self, most: int, timeout_seconds: float) -> list[Record]:
         """Give the next batch."""
         del most, timeout_seconds
+        if not self._assigned:
+            self._assigned = True
+            self.poller.assigned([0])
         self.turn()
         if not self._batches:
             self.poller.finish()
             return []
         return [Record("t", 0, offset, 0, b"k", b"v") for offset in self._batches.pop(0)]
 
+    def committed(self, partitions: Sequence[int], timeout_seconds: float) -> dict[int, Position]:
+        """Tell what is committed, unless it is not to be had."""
+        del timeout_seconds
+        if self._unanswered is not None:
+            raise self._unanswered
+        return dict.fromkeys(partitions, COMMITTED)
+
+    def watermarks(self, partitions: Sequence[int], timeout_seconds: float) -> dict[int, tuple[int, int]]:
+        """Tell the ends of the log."""
+        del timeout_seconds
+        return dict.fromkeys(partitions, (0, 100))
+
     def pause(self, partitions: Sequence[int]) -> None:
-        """Do nothing."""
+        """Keep what rests."""
+        self.told += [f"pause {number}" for number in partitions]
 
     def resume(self, partitions: Sequence[int]) -> None:
-        """Do nothing."""
+        """Keep what goes on."""
+        self.told += [f"resume {number}" for number in partitions]
 
     def seek(self, partition: int, offset: int) -> None:
         """Keep where reading goes back to."""
@@ -55,8 +93,11 @@ class ScriptedConsumer:
         return False
 
     def commit_now(self, positions: Mapping[int, Position]) -> None:
-        """Keep what is committed."""
-        self.committed.append(dict(positions))
+        """Keep what is committed, or refuse it as the script says."""
+        self.committed_now.append(dict(positions))
+        refusal = next(self._refusals, None)
+        if refusal is not None:
+            raise refusal
 
     def close(self) -> None:
         """Do nothing."""
@@ -67,19 +108,29 @@ class Deck:
 
     def __init__(self, left_open: frozenset[int] = frozenset()) -> None:
         self._left_open = left_open
+        self.found: list[Found] = []
         self.epochs: list[Partition] = []
         self.settled: list[tuple[int, int]] = []
+
+    def open_epochs(self, found: Sequence[Found]) -> list[Partition]:
+        """Make partitions that are to be marked as open where something was found."""
+        self.found.extend(found)
+        partitions = [Partition(each.number, CompletedWindow(10)) for each in found]
+        for each, partition in zip(found, partitions, strict=True):
+            partition.committed = each.committed
+        return partitions
 
     def joined(self, partitions: Sequence[Partition]) -> None:
         """Keep the epoch."""
         self.epochs.extend(partitions)
 
-    def receive(self, batch: list[tuple[Partition, Record]]) -> None:
+    def receive(self, batches: list[tuple[Partition, list[Record]]]) -> None:
         """Settle what an open epoch delivers."""
-        for partition, record in batch:
-            if partition.tracker.deliver(record.offset) and record.offset not in self._left_open:
-                partition.tracker.settle(record.offset)
-                self.settled.append((self.epochs.index(partition), record.offset))
+        for partition, records in batches:
+            for record in records:
+                if partition.tracker.deliver(record.offset) and record.offset not in self._left_open:
+                    partition.tracker.settle(record.offset)
+                    self.settled.append((self.epochs.index(partition), record.offset))
 
     async def drain(self, partitions: Sequence[Partition], seconds: float) -> None:
         """Do nothing."""
@@ -90,22 +141,30 @@ class Deck:
     def lost(self, partitions: Sequence[Partition]) -> None:
         """Do nothing."""
 
-    def commit_ended(self, offsets: Mapping[Partition, int], error: CommitError | None) -> None:
+    def commit_ended(self, positions: Mapping[Partition, Position], error: CommitError | None) -> None:
         """Do nothing."""
 
     def faulted(self, fault: Fault) -> None:
         """Do nothing."""
 
 
-async def polled(consumer: ScriptedConsumer, deck: Deck) -> None:
+async def polled(
+    consumer: ScriptedConsumer,
+    deck: Deck,
+    *,
+    metrics: Metrics | None = None,
+    settings: EngineSettings | None = None,
+) -> None:
     """Run a poller to its end, one turn of the loop after each poll."""
-
-    def open_consumer(listener: GroupListener) -> ScriptedConsumer:
-        listener.assigned([0])
-        return consumer
-
     loop = asyncio.get_running_loop()
-    poller = consumer.poller = Poller(open_consumer, deck, loop, EngineSettings(), EngineMeter())  # type: ignore[arg-type] # a double
+
+    poller = consumer.poller = Poller(
+        lambda _: consumer,  # type: ignore[arg-type, return-value] # a double
+        deck,
+        loop,
+        settings or EngineSettings(),
+        EngineMeter(metrics),
+    )
     consumer.turn = lambda: asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result()
     await asyncio.to_thread(poller.run)
 
@@ -126,4 +185,54 @@ async def test_a_log_cut_above_what_is_unsettled_is_read_from_there_again() -> N
     consumer, deck = ScriptedConsumer([[0, 1, 2, 3, 4], [3, 4]]), Deck(frozenset({1}))
     await polled(consumer, deck)
     assert consumer.sought == [1]
-    assert all(positions[0][0] <= 1 for positions in consumer.committed)
+    assert [positions for positions in consumer.committed_now if positions[0] != COMMITTED] == []
+
+
+async def test_an_assignment_is_told_what_the_owner_before_left() -> None:
+    """P6, P11: what is committed and the ends of the log are known, and the mark is committed, before a record begins."""
+    consumer, deck = ScriptedConsumer([]), Deck()
+    await polled(consumer, deck)
+    assert deck.found == [Found(0, COMMITTED, 0, 100)]
+    assert consumer.committed_now == [{0: COMMITTED}]
+
+
+async def test_positions_that_nobody_tells_do_not_stop_an_assignment() -> None:
+    """P1, cases: commit-errors. Without an answer attempts may be forgotten, counted; the records run all the same."""
+    metrics, unanswered = (
+        Metrics(domain="test"),
+        PositionsUnknownError("t", "what was committed", refusal("_TIMED_OUT").fault),
+    )
+    consumer, deck = ScriptedConsumer([[0, 1]], unanswered=unanswered), Deck()
+    await polled(consumer, deck, metrics=metrics)
+    assert deck.found == [Found(0)]
+    assert deck.settled == [(0, 0), (0, 1)]
+    assert metrics.value("commit_metadata_lost_total", reason="unanswered") == 1
+
+
+async def test_a_refused_metadata_is_repeated_with_the_offset_alone() -> None:
+    """P5, cases: commit-errors. What the broker will not keep costs knowledge of attempts, never the offset."""
+    metrics = Metrics(domain="test")
+    consumer = ScriptedConsumer([], refusals=[refusal("OFFSET_METADATA_TOO_LARGE")])
+    await polled(consumer, Deck(), metrics=metrics)
+    assert consumer.committed_now == [{0: COMMITTED}, {0: (COMMITTED[0], "")}]
+    assert metrics.value("commit_metadata_lost_total", reason="refused") == 1
+
+
+@pytest.mark.parametrize(
+    "code", ["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REQUEST_TIMED_OUT", "_STATE"]
+)
+async def test_a_commit_that_fails_at_an_assignment_stops_nothing(code: str) -> None:
+    """P5, cases: commit-errors. It is counted, and the records of the partition run."""
+    metrics = Metrics(domain="test")
+    consumer, deck = ScriptedConsumer([[0]], refusals=[refusal(code)]), Deck()
+    await polled(consumer, deck, metrics=metrics)
+    assert metrics.value("commits_total", result="error") == 1
+    assert deck.settled == [(0, 0)]
+
+
+async def test_a_new_epoch_tells_the_client_anew_whether_it_rests() -> None:
+    """P3, cases: pause-state. A partition that rested and comes back is told to go on, whatever the client remembers."""
+    settings = EngineSettings(window_records=2)
+    consumer, deck = ScriptedConsumer([[0, 1], [], [0], []]), Deck(frozenset({0, 1}))
+    await polled(consumer, deck, settings=settings)
+    assert consumer.told == ["pause 0", "resume 0"]
