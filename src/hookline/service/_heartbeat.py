@@ -56,6 +56,7 @@ class Heartbeat:
 
     def start(self) -> None:
         """Begin to beat, on the loop that calls this, and to listen."""
+        self._metrics.loop_blocked_total.inc(0, hook=_NO_HOOK)  # or `increase()` would not see the first one
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._set_timer(time.monotonic())

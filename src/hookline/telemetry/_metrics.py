@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import time
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -105,6 +106,7 @@ class Metrics:
         _HOOK, help="Times the event loop stood still for more than a second, by the hook that kept it or unknown."
     )
     ready = GaugeSpec(help="1 while /readyz says so.")
+    start_time_seconds = GaugeSpec(help="When the process began, in seconds since 1970.")
     build_info = GaugeSpec(_VERSION, help="Always 1; the version is the label.")
 
     def __init__(self, *, domain: str, registry: CollectorRegistry | None = None) -> None:
@@ -114,6 +116,7 @@ class Metrics:
         self._families = {spec.attribute: self._build(spec) for spec in SPECS}
         self.__dict__.update(self._families)
         self.declare(version=[_version()])
+        self.start_time_seconds.set(time.time())
         self.build_info.set(1, version=_version())
 
     def declare(self, **values: Iterable[str]) -> None:

@@ -1,0 +1,150 @@
+"""Runs that their time limit cannot end, and finding the hook that a thread is at."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from typing import TYPE_CHECKING, cast
+
+from hookline.consume import Raised, begin_coroutine
+from hookline.hooks import Hook, Hooks, hook_in
+from hookline.hooks._call import Caller
+from hookline.hooks._wiring import WiredHook
+from hookline.telemetry import Metrics
+from tests.support.hooks import Acting, delivery_of, event_of, stage_of
+from tests.support.waiting import eventually_async
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hookline.consume import Delivery
+    from hookline.contract import Event
+
+
+class Plain:
+    """A hook that is a plain function."""
+
+    name = "plain"
+
+    def __init__(self, act: Callable[[Event], object]) -> None:
+        self._act = act
+
+    def handle(self, event: Event) -> object:
+        """Act, and return what that returned."""
+        return self._act(event)
+
+
+class Slots:
+    """Counts the slots that deliveries gave back."""
+
+    def __init__(self) -> None:
+        self.freed: list[Delivery] = []
+
+    def delivery(self) -> Delivery:
+        """Make a delivery that holds a slot."""
+        made = delivery_of()
+        made.release_slot = lambda: self.freed.append(made)
+        return made
+
+
+def wired(hook: object, metrics: Metrics) -> WiredHook:
+    """Wire a hook."""
+    known = cast("Hook", hook)
+    return WiredHook(known.name, known, metrics, ())
+
+
+async def call(caller: Caller, hook: WiredHook, delivery: Delivery, seconds: float) -> None:
+    """Call a hook as the stage does."""
+    function = hook.coroutine_function
+    rest = caller.in_thread(hook, event_of()) if function is None else begin_coroutine(function, event_of())
+    assert rest is not None
+    assert not isinstance(rest, Raised)
+    await caller.finish(rest, hook, delivery, event_of(), seconds)
+
+
+async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends() -> None:
+    """P10, case 22: it gives back its slot, the gauge names it, and shows zero again once it has ended; it has failed."""
+    metrics, slots, let_go = Metrics(domain="test"), Slots(), asyncio.Event()
+
+    async def swallow(_: Event) -> None:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    caller = Caller(metrics)
+    caller.open()
+    delivery = slots.delivery()
+    running = asyncio.create_task(call(caller, wired(Acting("bad", swallow), metrics), delivery, 0.01))
+    await eventually_async(lambda: metrics.value("stuck_hooks", hook="bad") == 1)
+    assert slots.freed == [delivery]
+    assert caller.stuck_hooks()["bad"] > 0
+    let_go.set()
+    await asyncio.wait([running])
+    assert isinstance(running.exception(), TimeoutError)
+    await eventually_async(lambda: metrics.value("stuck_hooks", hook="bad") == 0)
+    assert caller.stuck_hooks() == {}
+    caller.close()
+
+
+async def test_who_waits_for_a_thread_that_never_comes_holds_no_slot() -> None:
+    """P10, case 22: with every thread lost the events of plain functions wait, and take nobody's slot meanwhile."""
+    metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
+    caller = Caller(metrics, threads=2)
+    caller.open()
+    blocked = wired(Plain(lambda _: let_go.wait(60)), metrics)
+    try:
+        deliveries = [slots.delivery() for _ in range(5)]
+        running = [asyncio.create_task(call(caller, blocked, each, 0.01)) for each in deliveries]
+        await eventually_async(lambda: len({id(each) for each in slots.freed}) == 5)
+        assert metrics.value("stuck_hooks", hook="plain") == 2
+    finally:
+        let_go.set()
+    await asyncio.wait(running)
+    caller.close()
+
+
+async def test_a_thread_that_is_only_late_keeps_the_slots_of_those_behind_it() -> None:
+    """The bound on what runs at once holds as long as threads come back."""
+    metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
+    caller = Caller(metrics, threads=2)
+    caller.open()
+    stuck, fine = wired(Plain(lambda _: let_go.wait(60)), metrics), wired(Plain(lambda _: None), metrics)
+    try:
+        running = asyncio.create_task(call(caller, stuck, slots.delivery(), 0.01))
+        await eventually_async(lambda: len(slots.freed) == 1)
+        for _ in range(3):
+            await call(caller, fine, slots.delivery(), 30)
+        assert len(slots.freed) == 1
+    finally:
+        let_go.set()
+    await asyncio.wait([running])
+    caller.close()
+
+
+async def test_the_hook_that_a_thread_is_at_is_found() -> None:
+    """P10: from its first step and from a later one, alone and beside another; between its steps it is nobody's."""
+    found: list[str | None] = []
+
+    def look() -> None:
+        found.append(hook_in(sys._getframe()))
+
+    def acting(name: str) -> Acting:
+        async def act(_: Event) -> None:
+            look()
+            await asyncio.sleep(0)
+            look()
+
+        return Acting(name, act)
+
+    for hooks in ([acting("a")], [acting("b"), acting("c")]):
+        async with stage_of(Hooks({"*": hooks})) as stage:
+            delivery = delivery_of()
+            stage.identify(delivery)
+            await cast("Awaitable[None]", stage.handle(delivery))
+    look()
+    assert found[:2] == ["a", "a"]
+    assert sorted(filter(None, found[2:])) == ["b", "b", "c", "c"]
+    assert found[-1] is None
