@@ -1,0 +1,70 @@
+"""Virtual time, and chance from one seed, in the place of the real ones."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WALL_SECONDS = 1_785_000_000.0
+_START_SECONDS = 1_000.0
+
+
+class Clock:
+    """The time of one history, which moves only when somebody moves it."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.now = _START_SECONDS
+        self._work_seconds = 0.0
+        self._rng = rng
+        self._ticks = 0
+
+    def monotonic(self) -> float:
+        """Tell the time by the clock of timers."""
+        return self.now
+
+    def wall(self) -> float:
+        """Tell the time of day."""
+        return _WALL_SECONDS + self.now
+
+    def wall_ns(self) -> int:
+        """Tell the time of day in nanoseconds."""
+        return int(self.wall() * 1_000) * 1_000_000
+
+    def work(self) -> float:
+        """Tell the clock of work done, which goes on by chance: a slice of work may end anywhere."""
+        self._work_seconds += self._rng.random() * 0.002
+        return self.now + self._work_seconds
+
+    def tick(self) -> int:
+        """Number what happens, in order."""
+        self._ticks += 1
+        return self._ticks
+
+
+@contextmanager
+def virtual(clock: Clock, seed: int) -> Iterator[None]:
+    """Give the product this clock, and its chance from this seed; silence its log."""
+    state = random.getstate()
+    random.seed(seed)
+    logging.disable(logging.CRITICAL)
+    scheduler = "hookline.consume._scheduler"
+    try:
+        with (
+            patch.object(time, "time", clock.wall),
+            patch.object(time, "time_ns", clock.wall_ns),
+            patch.object(time, "monotonic", clock.monotonic),
+            patch.object(time, "perf_counter", clock.work),
+            patch(f"{scheduler}.time", clock.wall),
+            patch(f"{scheduler}.perf_counter", clock.work),
+        ):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+        random.setstate(state)
