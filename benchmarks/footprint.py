@@ -36,6 +36,8 @@ _SUBJECTS = 1_000
 _TELL_SECONDS = 60.0
 _APP = "benchmarks.systems.stage_hooks:idle"
 _COMMIT = "OffsetCommit"
+# The broker's own, the publisher's, and those that are counted as Fetch too.
+_OTHERS = frozenset({"BrokerHeartbeat", "Produce", "FetchConsumer", "FetchFollower"})
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -52,10 +54,10 @@ class Reading:
     requests: dict[str, int]
 
 
-def phase(name: str, first: Reading, last: Reading) -> dict[str, float]:
+def phase(name: str, first: Reading, last: Reading) -> dict[str, Any]:
     """Tell what a phase took, between two readings; requests are missing when the broker did not tell them."""
     seconds = last.at - first.at
-    taken = {
+    taken: dict[str, Any] = {
         f"{name}_rss_mib": last.rss_bytes / 2**20,
         f"{name}_cpu_percent": 100 * (last.cpu_seconds - first.cpu_seconds) / seconds,
         f"{name}_threads": float(last.threads),
@@ -63,7 +65,8 @@ def phase(name: str, first: Reading, last: Reading) -> dict[str, float]:
     }
     if not last.requests:
         return taken
-    made = {kind: count - first.requests.get(kind, 0) for kind, count in last.requests.items()}
+    made = {kind: count - first.requests.get(kind, 0) for kind, count in last.requests.items() if kind not in _OTHERS}
+    taken[f"{name}_requests"] = {kind: count for kind, count in made.items() if count}
     taken[f"{name}_requests_per_second"] = sum(made.values()) / seconds
     taken[f"{name}_commits"] = float(made.get(_COMMIT, 0))
     return taken
@@ -97,7 +100,7 @@ def _stage(folder: Path, number: int, kafka: RealKafka, topic: str) -> StageProc
     return StageProcess(folder, f"stage-{number}", settings_text(kafka.bootstrap, topic, fresh_group(topic), _APP))
 
 
-def _phase(name: str, stages: Sequence[StageProcess], broker: BrokerRequests) -> dict[str, float]:
+def _phase(name: str, stages: Sequence[StageProcess], broker: BrokerRequests) -> dict[str, Any]:
     time.sleep(_SETTLE_SECONDS)
     first = _read(stages, broker)
     time.sleep(_PHASE_SECONDS)

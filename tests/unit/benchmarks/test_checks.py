@@ -70,14 +70,15 @@ def test_latency_counts_from_the_intended_time(tmp_path: Path) -> None:
 
 
 def test_a_phase_is_the_difference_of_two_readings() -> None:
-    """CPU and requests are what was added, commits are told apart; memory is what is held at the end."""
-    first = Reading(10.0, 1.0, 2**20, 5, 3, {"Fetch": 10, "OffsetCommit": 1})
-    last = Reading(20.0, 1.5, 2**21, 6, 4, {"Fetch": 30, "OffsetCommit": 1, "Heartbeat": 5})
+    """CPU and requests are what was added, commits told apart, the publisher's left out; memory is what is held then."""
+    first = Reading(10.0, 1.0, 2**20, 5, 3, {"Fetch": 10, "OffsetCommit": 1, "Produce": 7})
+    last = Reading(20.0, 1.5, 2**21, 6, 4, {"Fetch": 30, "OffsetCommit": 1, "Heartbeat": 5, "Produce": 9})
     assert phase("idle", first, last) == {
         "idle_rss_mib": 2.0,
         "idle_cpu_percent": 5.0,
         "idle_threads": 6.0,
         "idle_connections": 4.0,
+        "idle_requests": {"Fetch": 20, "Heartbeat": 5},
         "idle_requests_per_second": 2.5,
         "idle_commits": 0.0,
     }
