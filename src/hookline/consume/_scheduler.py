@@ -150,7 +150,7 @@ class Scheduler:
                 try:
                     goes_on = await self._finish(attempt)
                 finally:
-                    has_slot = attempt.has_slot
+                    has_slot, attempt.has_slot = attempt.has_slot, False
         finally:
             self._slots -= has_slot
             self.wake()
