@@ -86,6 +86,11 @@ async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = _is_cancel
     return result
 
 
+async def forget_cancellation() -> None:
+    """Undo what code that ended at once did with this task's own `cancel`: it is neither a failure nor the next code's."""
+    await _forgets_cancellation(lambda: False)
+
+
 async def _forgets_cancellation(is_cut_off: Callable[[], bool]) -> bool:
     """Undo what the code did with this task's own `cancel`, or the next code that runs in it would be cancelled.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ._dedupe import Completed
 from ._delivery import Delivery, listeners_of
-from ._invoke import Raised, begin, begin_attempt, invoke
+from ._invoke import Raised, begin, begin_attempt, forget_cancellation, invoke
 from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Retry
 from ._partition import Lane, LaneState
 from ._ready import ReadyLanes
@@ -142,10 +142,13 @@ class Scheduler:
     async def _work(self) -> None:
         """Run records until there is none, or others should have a turn."""
         self._has_spare = False
-        has_slot = True
+        has_slot = goes_on = True
         try:
-            goes_on = True
-            while goes_on and has_slot and (attempt := self._next()) is not None:
+            while goes_on and has_slot:
+                attempt = self._next()
+                await forget_cancellation()
+                if attempt is None:
+                    break
                 self.wake()
                 try:
                     goes_on = await self._finish(attempt)
