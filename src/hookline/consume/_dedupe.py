@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from ._delivery import Fingerprint, Identity
@@ -17,6 +17,9 @@ class Completed(NamedTuple):
     fingerprint: Fingerprint
 
 
+_Entry: TypeAlias = "tuple[Identity, int, Fingerprint]"
+
+
 class CompletedWindow:
     """The last `size` records of a partition that completed, by identity.
 
@@ -26,8 +29,8 @@ class CompletedWindow:
     __slots__ = ("_by_identity", "_entries", "_size")
 
     def __init__(self, size: int) -> None:
-        self._by_identity: dict[Identity, Completed] = {}
-        self._entries: deque[Completed] = deque()
+        self._by_identity: dict[Identity, _Entry] = {}
+        self._entries: deque[_Entry] = deque()
         self._size = size
 
     def __contains__(self, identity: Identity) -> bool:
@@ -38,13 +41,14 @@ class CompletedWindow:
 
     def find(self, identity: Identity) -> Completed | None:
         """Tell which record of an identity has completed, None when none did."""
-        return self._by_identity.get(identity)
+        entry = self._by_identity.get(identity)
+        return None if entry is None else Completed(*entry)
 
     def add(self, identity: Identity, offset: int, fingerprint: Fingerprint) -> None:
         """Mark an identity as completed; the oldest entry beyond the size is forgotten."""
-        entry = self._by_identity[identity] = Completed(identity, offset, fingerprint)
+        entry = self._by_identity[identity] = (identity, offset, fingerprint)
         self._entries.append(entry)
         if len(self._entries) > self._size:
             oldest = self._entries.popleft()
-            if self._by_identity.get(oldest.identity) is oldest:
-                del self._by_identity[oldest.identity]
+            if self._by_identity.get(oldest[0]) is oldest:
+                del self._by_identity[oldest[0]]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import types
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 from ._outcome import DONE, Done
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from ._dedupe import Completed
     from ._delivery import Delivery, Handler
     from ._partition import Partition
 
 T = TypeVar("T")
+A = TypeVar("A")
 P = ParamSpec("P")
 
 
@@ -52,15 +55,62 @@ def begin_attempt(handler: Handler, delivery: Delivery, partition: Partition) ->
     try:
         identity = delivery.identity = handler.identify(delivery)
         if identity is not None:
-            completed = partition.completed.find(identity)
-            if completed is not None:
-                return completed
+            if identity in partition.completed:
+                return partition.completed.find(identity)
             if partition.begun and partition.begun.get(identity, delivery) is not delivery:
                 return None
         rest = handler.handle(delivery)
     except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
         return Raised(error)
     return DONE if rest is None else rest
+
+
+class Suspended:
+    """A coroutine that was begun by hand, and what it awaits. To be gone on with in the task that began it."""
+
+    __slots__ = ("_awaited", "_context", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context, awaited: object) -> None:
+        self._coroutine = coroutine
+        self._context = context
+        self._awaited = awaited
+
+    def close(self) -> None:
+        """Give it up."""
+        self._coroutine.close()
+
+    @types.coroutine
+    def finish(self) -> Generator[object, Any, None]:
+        """Await the rest."""
+        step: Callable[[Any], object]
+        awaited = self._awaited
+        while True:
+            try:
+                sent = yield awaited
+            except BaseException as error:  # noqa: BLE001 - passed on to the coroutine, as `await` would
+                step, value = self._coroutine.throw, error
+            else:
+                step, value = self._coroutine.send, sent
+            try:
+                awaited = self._context.run(step, value)
+            except StopIteration:
+                return
+
+
+def begin_coroutine(function: Callable[[A], Coroutine[Any, Any, None]], argument: A) -> Suspended | Raised | None:
+    """Call a coroutine function and run it as far as it goes at once; None when it has ended.
+
+    Without a task, a timer or a turn of the loop: that is what an event whose hooks do not wait is spared.
+    """
+    try:
+        coroutine = function(argument)
+        context = contextvars.copy_context()  # what it sets may not reach the next event of its worker
+        awaited = context.run(coroutine.send, None)
+    except StopIteration:
+        return None
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
+        return Raised(error)
+    return Suspended(coroutine, context, awaited)
 
 
 def _is_cancelled() -> bool:

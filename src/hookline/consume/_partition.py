@@ -222,7 +222,8 @@ class Partition:
         """Tell whether fetching should rest: full, or braked. Once paused it rests until the half is worked off.
 
         Full is also when too much is settled behind one record that is not: each such offset is remembered; and when
-        the metadata of a commit can hardly tell more.
+        the metadata of a commit can hardly tell more. With nothing in hand it never rests for that: where a broker takes
+        next to no metadata, even what is always said would be too much.
         """
         if self.held or self.closing:
             return True
@@ -231,7 +232,7 @@ class Partition:
             self.records * share >= most_records
             or self.size_bytes * share >= most_bytes
             or self.tracker.span * share >= most_records * _SPAN_WINDOWS
-            or (self.code is not None and self.code.share * share >= FULL_SHARE)
+            or (self.records > 0 and self.code is not None and self.code.share * share >= FULL_SHARE)
         )
 
     def encode(self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool) -> Encoded | None:

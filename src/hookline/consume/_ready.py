@@ -16,19 +16,17 @@ class ReadyLanes:
     operation costs the same whatever the number of lanes, but for `take`, which walks down from the longest there was.
     """
 
-    __slots__ = ("_by_length", "_count", "_longest")
+    __slots__ = ("_by_length", "_longest", "count")
 
     def __init__(self) -> None:
         self._by_length: defaultdict[int, dict[Lane, None]] = defaultdict(dict)
-        self._count = 0
         self._longest = 0
-
-    def __len__(self) -> int:
-        return self._count
+        self.count = 0
+        """How many lanes wait."""
 
     def add(self, lane: Lane) -> None:
         """Let a lane with records wait for a slot."""
-        self._count += 1
+        self.count += 1
         self._put(lane)
 
     def grew(self, lane: Lane) -> None:
@@ -41,7 +39,7 @@ class ReadyLanes:
         if lane.ready_length:
             del self._by_length[lane.ready_length][lane]
             lane.ready_length = 0
-            self._count -= 1
+            self.count -= 1
 
     def take(self) -> Lane | None:
         """Take the longest lane out; None when none waits."""

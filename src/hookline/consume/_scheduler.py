@@ -110,7 +110,7 @@ class Scheduler:
 
     def wake(self) -> None:
         """See to it that somebody works when there is work and a slot."""
-        if not self._has_spare and self._slots < self._most_slots and (self._inbox or self._ready):
+        if not self._has_spare and self._slots < self._most_slots and (self._inbox or self._ready.count):
             self._has_spare = True
             self._slots += 1
             self._start(self._work())
@@ -224,7 +224,7 @@ class Scheduler:
             if partition.closing or record.offset <= tracker.last:
                 partition.release(record)
                 continue
-            if ready or self._key_of(record) in lanes:
+            if ready.count or (lanes and self._key_of(record) in lanes):
                 self._enqueue(partition, record)
                 continue
             delivery = Delivery(record)

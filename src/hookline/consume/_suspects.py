@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._scheduler import Scheduler
 
 BATCH: Final = 64
+_IDLE_SECONDS: Final = 1.0
 
 _log = get_logger(__name__)
 
@@ -111,13 +112,17 @@ class Suspects:
         lanes, self._parked = self._parked, []
         return lanes
 
-    def are_through(self, partition: Partition) -> bool:
-        """Tell whether every suspect has been run."""
+    def are_through(self, partition: Partition, *, idle: bool) -> bool:
+        """Tell whether every suspect has been run, or, when nothing has happened for a while, whether no other will come.
+
+        None comes while the intake rests, which it does until lanes that are parked here have run.
+        """
         if self.pending:
             return False
         held_back = partition.held_back
         more = bool(held_back) and held_back is not None and held_back[0].offset < self.end
-        return self._questioned >= self._most or (self._seen >= self.end - 1 and not more)
+        is_last = self._seen >= self.end - 1 or (idle and partition.paused is True)
+        return self._questioned >= self._most or (is_last and not more)
 
     def _await_no_longer(self, offset: int) -> None:
         if offset in self.pending:
@@ -153,18 +158,28 @@ class Inquiry:
     async def run(self) -> None:
         """Run suspects until cancelled."""
         while True:
-            await self.changed.wait()
-            self.changed.clear()
-            self._let_through()
+            self._let_through(idle=not await self._changes())
             batch = self._next_batch()
             if batch:
                 await self._run(batch)
                 self.changed.set()
 
-    def _let_through(self) -> None:
+    async def _changes(self) -> bool:
+        """Wait for a change; False when there is none for a while and there are suspects."""
+        try:
+            async with asyncio.timeout(_IDLE_SECONDS if self._partitions else None):
+                await self.changed.wait()
+        except TimeoutError:
+            return False
+        self.changed.clear()
+        return True
+
+    def _let_through(self, *, idle: bool) -> None:
         """Open the partitions whose suspects are through, and forget those that were let go."""
         self._partitions = [each for each in self._partitions if not each.closing]
-        for partition in [each for each in self._partitions if each.suspects and each.suspects.are_through(each)]:
+        for partition in [
+            each for each in self._partitions if each.suspects and each.suspects.are_through(each, idle=idle)
+        ]:
             self._partitions.remove(partition)
             self._release(partition)
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import types
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
-from hookline.consume import Raised, Returned
+from hookline.consume import Raised, Returned, Suspended
 
-from ._log import say_overdue, say_stuck
+from ._log import say_no_thread_left, say_overdue, say_stuck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
-
     from hookline.consume import Delivery
     from hookline.contract import Event
     from hookline.telemetry import Metrics
@@ -24,24 +21,14 @@ if TYPE_CHECKING:
     from ._wiring import WiredHook
 
 THREADS = 64
-"""Threads for hooks that are plain functions; more of them at once wait for one."""
+"""Threads for hooks that are plain functions; more of them at once wait for one. Generous: a stuck one is lost to it."""
 STUCK_AFTER_SECONDS = 1.0
 """How long after its time limit a run that was cancelled may go on before it is stuck."""
 _LOOK_SECONDS = 0.5
 
 Running: TypeAlias = "asyncio.Future[Returned[object] | Raised]"
-
-
-class Rest(Protocol):
-    """What is left of a call that could not end at once."""
-
-    async def within(self, seconds: float, call: Call) -> None:
-        """Go on with it. Raises what the hook raises, and TimeoutError when it outlives `seconds`."""
-        ...
-
-    def close(self) -> None:
-        """Give it up."""
-        ...
+Rest: TypeAlias = "Suspended | InThread"
+"""What is left of a call that could not end at once."""
 
 
 class Call:
@@ -61,11 +48,13 @@ class Call:
 class Caller:
     """Calls hooks: coroutines on the event loop, plain functions in a bounded pool of threads.
 
-    A run that its time limit could not end holds its subject and no slot of the engine any more.
+    A run that its time limit could not end holds its subject and no slot of the engine any more. When every thread is
+    lost to such runs, those that wait for one hold no slot either: hooks that are coroutines go on.
     """
 
     def __init__(self, metrics: Metrics, *, threads: int = THREADS) -> None:
         self._metrics = metrics
+        self._most_threads = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="hook")
         self._free = asyncio.Semaphore(threads)
         self._calls: set[Call] = set()
@@ -81,24 +70,19 @@ class Caller:
             self._looking.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def begin(self, hook: WiredHook, event: Event) -> Rest | None:
-        """Call a hook as far as it goes at once, in the task that will await the rest; None when it has ended."""
-        if not hook.is_coroutine:
-            return _InThread(self._threads, self._free, hook.hook, event)
-        coroutine = cast("Coroutine[Any, Any, None]", hook.hook.handle(event))
-        context = contextvars.copy_context()  # what a hook sets may not reach the next event of its worker
-        try:
-            awaited = context.run(coroutine.send, None)
-        except StopIteration:
-            return None
-        return _Suspended(coroutine, context, awaited)
+    def in_thread(self, hook: WiredHook, event: Event) -> Rest:
+        """Call a plain function, once it is awaited."""
+        return InThread(self._threads, self._free, hook.hook, event)
 
     async def finish(self, rest: Rest, hook: WiredHook, delivery: Delivery, event: Event, seconds: float) -> None:
         """Go on with a call. Raises what the hook raises, and TimeoutError when it outlives `seconds`."""
         call = Call(hook, delivery, event)
         self._calls.add(call)
         try:
-            await rest.within(seconds, call)
+            if isinstance(rest, Suspended):
+                await finish_within(seconds, rest, call)
+            else:
+                await rest.within(seconds, call)
         finally:
             self._calls.discard(call)
 
@@ -113,15 +97,32 @@ class Caller:
 
     async def _look(self) -> None:
         shown: set[str] = set()
+        had_threads = True
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            now = asyncio.get_running_loop().time()
-            for call in self._calls:
-                if not call.is_stuck and call.ends_at is not None and now > call.ends_at + STUCK_AFTER_SECONDS:
-                    call.is_stuck = True
-                    call.delivery.release_slot()
-                    say_stuck(call.event, call.hook.name, now - call.ends_at)
+            self._mark_stuck(asyncio.get_running_loop().time())
+            has_threads = (
+                sum(call.is_stuck and call.hook.coroutine_function is None for call in self._calls) < self._most_threads
+            )
+            if not has_threads:
+                self._let_wait(is_news=had_threads)
+            had_threads = has_threads
             shown = self._show(shown)
+
+    def _mark_stuck(self, now: float) -> None:
+        for call in self._calls:
+            if not call.is_stuck and call.ends_at is not None and now > call.ends_at + STUCK_AFTER_SECONDS:
+                call.is_stuck = True
+                call.delivery.release_slot()
+                say_stuck(call.event, call.hook.name, now - call.ends_at)
+
+    def _let_wait(self, *, is_news: bool) -> None:
+        """Take the slots of those that wait for a thread: there is none left."""
+        for call in self._calls:
+            if call.ends_at is None:
+                call.delivery.release_slot()
+        if is_news:
+            say_no_thread_left(self._most_threads)
 
     def _show(self, shown: set[str]) -> set[str]:
         counts: dict[str, int] = dict.fromkeys(shown, 0)
@@ -133,34 +134,24 @@ class Caller:
         return {name for name, count in counts.items() if count}
 
 
-class _Suspended:
-    """A coroutine that was begun by hand, and what it awaits."""
-
-    def __init__(self, coroutine: Coroutine[Any, Any, None], context: contextvars.Context, awaited: object) -> None:
-        self._coroutine = coroutine
-        self._context = context
-        self._awaited = awaited
-
-    def close(self) -> None:
-        self._coroutine.close()
-
-    async def within(self, seconds: float, call: Call) -> None:
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                call.ends_at = limit.when()
-                await _resume(self._coroutine, self._context, self._awaited)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            # The cause has the frames in which the hook was cut off.
-            raise _overdue(seconds) from error.__cause__ or error
-        if limit.expired():  # it swallowed the cancellation and returned in the middle of its work
-            raise _overdue(seconds)
+async def finish_within(seconds: float, suspended: Suspended, call: Call) -> None:
+    """Go on with a coroutine. Raises what it raises, and TimeoutError when it outlives `seconds`."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            call.ends_at = limit.when()
+            await suspended.finish()
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        # The cause has the frames in which the hook was cut off.
+        raise _overdue(seconds) from error.__cause__ or error
+    if limit.expired():  # it swallowed the cancellation and returned in the middle of its work
+        raise _overdue(seconds)
 
 
-class _InThread:
-    """A plain function that waits for a thread. The wait for it is none of the hook's time."""
+class InThread:
+    """A call of a plain function that waits for a thread. The wait for it is none of the hook's time."""
 
     def __init__(self, threads: ThreadPoolExecutor, free: asyncio.Semaphore, hook: Hook, event: Event) -> None:
         self._threads = threads
@@ -169,9 +160,10 @@ class _InThread:
         self._event = event
 
     def close(self) -> None:
-        return
+        """Give it up: it has not begun."""
 
     async def within(self, seconds: float, call: Call) -> None:
+        """Run it. Raises what it raises, and TimeoutError once it has ended when it outlived `seconds`."""
         await self._free.acquire()
         limit, running = self._start(seconds)
         try:
@@ -200,25 +192,6 @@ class _InThread:
             raise
         running.add_done_callback(lambda _: self._free.release())
         return limit, running
-
-
-@types.coroutine
-def _resume(
-    coroutine: Coroutine[Any, Any, None], context: contextvars.Context, awaited: object
-) -> Generator[object, Any, None]:
-    """Go on with a coroutine that was begun by hand, in the task that began it."""
-    step: Callable[[Any], object]
-    while True:
-        try:
-            sent = yield awaited
-        except BaseException as error:  # noqa: BLE001 - passed on to the coroutine, as `await` would
-            step, value = coroutine.throw, error
-        else:
-            step, value = coroutine.send, sent
-        try:
-            awaited = context.run(step, value)
-        except StopIteration:
-            return
 
 
 def _overdue(timeout_seconds: float) -> TimeoutError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from hookline.consume import Raised, RetryPolicy, begin, invoke
+from hookline.consume import Raised, RetryPolicy, begin, begin_coroutine, invoke
 from hookline.contract import MalformedRecordError, Redrive, decode_record
 
 from ._call import Caller
@@ -26,11 +26,11 @@ from ._work import HookRun, Work
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 
-    from hookline.consume import Delivery, GiveUp, Hold, Identity, Retry
+    from hookline.consume import Delivery, GiveUp, Hold, Identity, Retry, Suspended
     from hookline.errs import Classifier, Redactor
     from hookline.telemetry import Metrics
 
-    from ._call import Rest
+    from ._call import InThread, Rest
     from ._hook import Resolver
     from ._wiring import WiredHook
 
@@ -153,22 +153,25 @@ class Stage:
 
     def _call_all(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> Awaitable[object] | None:
         """Call hooks together, as far as each goes at once; None when all have ended."""
-        if len(runs) == 1 and runs[0].hook is not None:
-            return self._call(runs[0], runs[0].hook, delivery, work)
+        first = runs[0]
+        if len(runs) == 1 and first.hook is not None:
+            return self.call_hook(first, first.hook, delivery, work)
         calls = [self._call_in_task(run, run.hook, delivery, work) for run in runs if run.hook is not None]
         return start_together(calls)
 
     async def _call_in_task(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> None:
-        rest = self._call(run, hook, delivery, work)
+        rest = self.call_hook(run, hook, delivery, work)
         if rest is not None:
             await rest
 
-    def _call(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> Awaitable[None] | None:
+    def call_hook(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> Awaitable[None] | None:
         """Call one hook as far as it goes at once; what is left of it, if anything, ends by noting how it ended."""
         began = time.perf_counter()
-        hook.running += 1
-        hook.in_flight.set(hook.running)
-        rest = begin(self._caller.begin, hook, work.event)
+        hook.begins()
+        if hook.coroutine_function is None:
+            rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event)
+        else:
+            rest = begin_coroutine(hook.coroutine_function, work.event)
         if rest is None or isinstance(rest, Raised):
             self._note(run, hook, work, rest, began)
             return None
@@ -186,7 +189,7 @@ class Stage:
         try:
             result = await invoke(finished, lambda: delivery.cut_off)
         except asyncio.CancelledError:
-            self._ended(hook)
+            hook.ended()
             raise
         self._note(run, hook, work, result if isinstance(result, Raised) else None, began)
 
@@ -197,7 +200,7 @@ class Stage:
 
     def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
         """Note how one run of a hook ended."""
-        self._ended(hook)
+        hook.ended()
         hook.seconds.observe(time.perf_counter() - began)
         work.saved = None
         if raised is None:
@@ -207,17 +210,13 @@ class Stage:
             hook.errors.inc()
             work.raised[run.name] = raised.error
 
-    def _ended(self, hook: WiredHook) -> None:
-        hook.running -= 1
-        hook.in_flight.set(hook.running)
-
     async def _await_rest(self, rest: Awaitable[object], ready: Sequence[HookRun], work: Work) -> None:
         await rest
         self._sum_up(work, ready)
 
     def _sum_up(self, work: Work, ran: Sequence[HookRun]) -> None:
         """Return when every hook is done, else raise why not."""
-        if len(ran) == len(work.runs) and not work.raised:
+        if not work.raised and len(ran) == len(work.runs):
             self._note_age(work)
             return
         group = work.errors()
@@ -232,7 +231,8 @@ class Stage:
         """Note how old an event is that is done; one without a timestamp has no age, one from the future none yet."""
         timestamp_ms = work.event.timestamp_ms
         if timestamp_ms:
-            self._age.observe(max(time.time() - timestamp_ms / 1000, 0.0))
+            age_seconds = time.time() - timestamp_ms / 1000
+            self._age.observe(age_seconds if age_seconds > 0 else 0.0)
 
 
 def start_together(calls: Sequence[Coroutine[object, object, None]]) -> Awaitable[object] | None:

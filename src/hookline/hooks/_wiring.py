@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ._registry import by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Coroutine, Sequence
 
     from hookline.contract import Event
     from hookline.telemetry import Metrics
@@ -23,7 +23,7 @@ _PLANS_REMEMBERED: Final = 1_024
 class WiredHook:
     """A hook and what is counted of it."""
 
-    __slots__ = ("errors", "hook", "in_flight", "is_coroutine", "is_free", "name", "oks", "running", "seconds")
+    __slots__ = ("coroutine_function", "errors", "hook", "in_flight", "is_free", "name", "oks", "running", "seconds")
 
     def __init__(self, name: str, hook: Hook, metrics: Metrics, limited: Container[str]) -> None:
         self.name = name
@@ -33,10 +33,23 @@ class WiredHook:
         self.is_free = name not in limited and not isinstance(hook, AbstractAsyncContextManager)
         """Whether it may be called whenever somebody likes: it need not be entered before, and has no limit of its own."""
         self.in_flight = metrics.hook_in_flight.labels(hook=name)
-        self.is_coroutine = inspect.iscoroutinefunction(hook.handle)
+        self.coroutine_function: Callable[[Event], Coroutine[Any, Any, None]] | None = (
+            cast("Any", hook.handle) if inspect.iscoroutinefunction(hook.handle) else None
+        )
+        """Its `handle`; None when that is a plain function."""
         self.seconds = metrics.hook_seconds.labels(hook=name)
         self.oks = metrics.hook_attempts_total.labels(hook=name, outcome="ok")
         self.errors = metrics.hook_attempts_total.labels(hook=name, outcome="error")
+
+    def begins(self) -> None:
+        """Note that a run of it begins."""
+        self.running += 1
+        self.in_flight.set(self.running)
+
+    def ended(self) -> None:
+        """Note that a run of it has ended."""
+        self.running -= 1
+        self.in_flight.set(self.running)
 
 
 class Plan:
