@@ -62,6 +62,7 @@ lint: venv ## Check style and formatting
 lock: ## Pin the dependencies of pyproject.toml again (needs uv; ARGS=--upgrade takes newer ones)
 	$(LOCK) $(ARGS) pyproject.toml -o requirements/run.txt
 	$(LOCK) $(ARGS) pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	$(LOCK:3.11=3.12) $(ARGS) pyproject.toml requirements/bench.in -c requirements/run.txt -o requirements/bench.txt
 
 test: venv ## Check everything: lint, types, imports, generated code, and all shelves of tests with coverage
 	@failed=; for part in $(PARTS); do \

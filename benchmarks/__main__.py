@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import signal
 import sys
 import time
 from contextlib import ExitStack
@@ -52,6 +53,7 @@ class Session:
 def main(arguments: Sequence[str]) -> int:
     """Measure, print a line for each workload, write the JSON."""
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that nothing that it started is left
     names = options.only or (QUICK if options.quick else NAMES)
     peers = Peers() if options.quick or options.no_peers else prepare_peers()
     began, began_at = time.monotonic(), dt.datetime.now(dt.UTC)
