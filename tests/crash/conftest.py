@@ -43,6 +43,7 @@ class Changes(TypedDict, total=False):
 
     bootstrap: str
     drain_seconds: float
+    stuck_seconds: float
     consumer: Mapping[str, str]
     producer: Mapping[str, str]
     consume: Mapping[str, int]

@@ -36,6 +36,7 @@ class Setting:
     bootstrap: str
     domain: str
     drain_seconds: float = 5
+    stuck_seconds: float = 300
     consumer: Mapping[str, str] = field(default_factory=dict)
     producer: Mapping[str, str] = field(default_factory=dict)
     consume: Mapping[str, int] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Setting:
 domain = "{self.domain}"
 app = "tests.support.stage_hooks:hooks"
 drain_seconds = {self.drain_seconds}
+stuck_seconds = {self.stuck_seconds}
 [kafka.common]
 "bootstrap.servers" = "{self.bootstrap}"
 [kafka.consumer]

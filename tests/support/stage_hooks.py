@@ -30,7 +30,9 @@ def hooks(settings: Settings) -> Hooks:
     """Make the hooks of a process."""
     world = World(settings.folder)
     slow = Slow(world)
-    return Hooks({"slow.*": [slow], "thread.*": [InThread(world)], "late.*": [Late(world), slow]})
+    return Hooks(
+        {"slow.*": [slow], "thread.*": [InThread(world)], "short.*": [Short(world)], "late.*": [Late(world), slow]}
+    )
 
 
 class World:
@@ -56,7 +58,7 @@ class World:
 
 
 class Slow:
-    """A coroutine: passes, works a little, fails, waits at the gate, or sits there and does not let itself be cancelled."""
+    """A coroutine: passes, works a little, fails, waits at the gate, blocks the event loop, or does not let itself be cancelled."""
 
     name = "slow"
 
@@ -84,6 +86,8 @@ class Slow:
                 await self._ignore_cancellation()
             case "give-in":
                 await self._return_when_cancelled()
+            case "block":
+                _sleep_until(self._world)
             case "thread":
                 await asyncio.to_thread(_sleep_until, self._world)
 
@@ -115,6 +119,13 @@ class InThread:
         if event.type.endswith(".wait"):
             _sleep_until(self._world)
         self._world.note("ended", self.name, event)
+
+
+class Short(InThread):
+    """The same with a short time limit."""
+
+    name = "short"
+    timeout_seconds = 0.2
 
 
 class Late:
