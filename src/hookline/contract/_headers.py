@@ -44,16 +44,8 @@ def find_own_envelope(headers: Headers) -> Envelope | None:
     if len(headers) != _OWN_HEADERS:
         return None
     (a, _), (b, id), (c, source), (d, type), (e, _), (f, subject), (g, content_type) = headers
-    if (
-        b == "ce_id"
-        and c == "ce_source"
-        and d == "ce_type"
-        and f == "ce_subject"
-        and g == _CONTENT_TYPE
-        and content_type == PROTOBUF
-        and a == "ce_specversion"
-        and e == "ce_time"
-    ):
+    named = a == "ce_specversion" and b == "ce_id" and c == "ce_source" and d == "ce_type" and e == "ce_time"
+    if named and f == "ce_subject" and g == _CONTENT_TYPE and content_type == PROTOBUF:
         return id, source, type, subject
     return None
 
