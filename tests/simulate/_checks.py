@@ -55,10 +55,9 @@ class Checks:
         self.trace(f"published {sent} key={sent.key!r} id={sent.identity[1]} again={sent.again} {scripts}")
 
     def is_duplicate(self, sent: Sent) -> bool:
-        """Tell whether another record of its identity has completed."""
-        return not sent.again and any(
-            each is not sent and each.is_complete for each in self.of_identity[sent.partition, sent.identity]
-        )
+        """Tell whether its identity has completed, if it has repeats: each of them may be read back for the one that ran."""
+        repeats = self.of_identity[sent.partition, sent.identity]
+        return not sent.again and len(repeats) > 1 and any(each.is_complete for each in repeats)
 
     def is_settled(self, sent: Sent) -> bool:
         """Tell whether somebody has seen to a record: all hooks, or the dead-letter topic."""
@@ -73,9 +72,10 @@ class Checks:
         self.trace(f"{process} is told of {number} at {epoch.found.position}")
         return epoch
 
-    def forgot(self, process: str, number: int) -> None:
-        """Note that a process could not read what the owner before left."""
+    def forgot(self, process: str, number: int, *, recalls: bool) -> None:
+        """Note that a process could not read what the owner before left, and whether it knows where to read back."""
         epoch = self.epochs[process, number]
+        epoch.recall_is_sound = epoch.recall_is_sound and recalls
         epoch.found = Durable(epoch.found.position, epoch.found.surely.of_settled(epoch.found.position))
 
     def closed(self, process: str, number: int) -> None:
@@ -225,11 +225,12 @@ class Checks:
                 epochs[number] = epoch
         return epochs
 
-    def committed(self, epoch: Epoch, position: tuple[int, str], written_at: int, *, is_whole: bool) -> None:
+    def committed(self, epoch: Epoch, position: tuple[int, str], written_at: int) -> None:
         """Check a commit that the broker takes."""
         offset, text = position
+        is_whole = self._setup.faults.most_characters is None
         number, before = epoch.number, self.durable[epoch.number].position
-        self.trace(f"{epoch.process} has committed {number} at {offset} {text[:12]}")
+        self.trace(f"{epoch.process} has committed {number} at {offset} {text}")
         self.require(offset >= before, "P13", f"the commit of partition {number} goes back from {before} to {offset}")
         self.durable[number] = epoch.durable(offset, written_at, has_text=bool(text), is_whole=is_whole)
         known = self.durable[number].perhaps | {place for place, when in epoch.ok.items() if when < written_at}

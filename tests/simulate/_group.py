@@ -140,6 +140,5 @@ class Group:
     def _take(self, request: Request, number: int, position: Position) -> None:
         epoch = request.epochs.get(number)
         if epoch is not None:
-            is_whole = self.most_characters is None
-            self._checks.committed(epoch, position, request.written_at, is_whole=is_whole)
+            self._checks.committed(epoch, position, request.written_at)
         self.positions[number] = position

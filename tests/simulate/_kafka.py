@@ -106,7 +106,7 @@ class FakeConsumer:
         self._world.block(self._process, self._world.rng.uniform(0.0, 0.01))
         if self._world.happens(self._world.faults.unknown_positions):
             for number in partitions:
-                self._process.forgot(number)
+                self._process.forgot(number, recalls=False)
             raise PositionsUnknownError(TOPIC, "simulated", Fault("_TIMED_OUT", ErrorKind.RETRYABLE, "simulated"))
         return {number: self._read_back(number) for number in partitions}
 
@@ -142,7 +142,7 @@ class FakeConsumer:
         position = self._world.group.positions.get(number)
         if position is None or not position[1] or not self._world.happens(self._world.faults.torn):
             return position
-        self._process.forgot(number)
+        self._process.forgot(number, recalls=True)
         offset, text = position
         return offset, self._world.rng.choice((text[: len(text) // 2], "somebody else's", "hl9.AAAA"))
 

@@ -290,9 +290,9 @@ class Process:
             self._partitions.discard(number)
             self.world.checks.closed(self.name, number)
 
-    def forgot(self, number: int) -> None:
+    def forgot(self, number: int, *, recalls: bool) -> None:
         """Note that it could not read what the owner before left."""
-        self.world.checks.forgot(self.name, number)
+        self.world.checks.forgot(self.name, number, recalls=recalls)
 
     def fetched(self, number: int, offset: int) -> int:
         """Note a delivery."""

@@ -64,11 +64,12 @@ class Publisher:
         rng = self._world.rng
         before = self._world.checks.sent[letter.source.partition][letter.source.offset]
         failed = tuple(failure.hook for failure in letter.failures)
+        resolved = HOOKS[: int((dict(letter.headers)["ce_type"] or b"").decode()[-1])]
         hooks = rng.choice((None, failed or None))
         again = rng.random() < 0.2
         headers = letter.republished(hooks=hooks, operation="sim", again=again)
         self._append(
-            before.partition, letter.key, letter.value, headers, hooks or tuple(before.scripts), kills=False, again=again
+            before.partition, letter.key, letter.value, headers, hooks or resolved, kills=False, again=again
         )
 
     def _append(  # noqa: PLR0913 - the parts of a record

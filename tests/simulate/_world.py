@@ -195,6 +195,7 @@ class World:
 
     def dispose(self) -> None:
         """End what is left of all processes, with nothing of it counting."""
+        self.checks = Checks(self.setup, self.clock, lambda _: None)
         for process in (*self._dead, *self.processes):
             process.is_alive = False
             process.loop.dispose()
