@@ -32,4 +32,4 @@ def run_memory(kafka: RealKafka, rounds: int) -> Iterator[dict[str, dict[str, An
 
 
 def _task(kafka: RealKafka, topic: str, events: int) -> Task:
-    return Task(kafka.bootstrap, topic, fresh_group(topic), events, subjects=_SUBJECTS)
+    return Task(kafka.bootstrap, topic, fresh_group(topic), events, subjects=_SUBJECTS, tell_lanes=True)

@@ -24,7 +24,8 @@ class Task:
 
     A run ends after `stop_after_seconds` from the first hook's start, if it is not 0. `journal` is a file to write the
     time of each event to; without one nobody times single events. `faulty` makes hooks fail as B3 asks. `rate` is how
-    many events a second the publisher writes meanwhile, with the keys that `zipf` tells.
+    many events a second the publisher writes meanwhile, with the keys that `zipf` tells. `tell_lanes` asks for the lanes
+    that are left in the end.
     """
 
     bootstrap: str
@@ -42,6 +43,7 @@ class Task:
     retry_seconds: float = 1.0
     rate: float = 0.0
     zipf: bool = False
+    tell_lanes: bool = False
 
     @property
     def dead_letter_topic(self) -> str:

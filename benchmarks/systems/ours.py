@@ -159,13 +159,16 @@ class Run:
         await asyncio.wait((broken, finished), return_when=asyncio.FIRST_COMPLETED)
         if not finished.done():
             broken.result()
-        await asyncio.sleep(_GAUGES_SECONDS)  # the gauges are written every second
-        lanes = self._metric("lanes")
+        more = await self._lanes() if self.task.tell_lanes else {}
         broken.cancel()
         await self.service.stop()
         if self.task.journal:
             write_journal(self.task.journal, self.seen)
-        return self.watch.result("ours", self._expected(), lanes=lanes, wrong=self._wrong())
+        return self.watch.result("ours", self._expected(), wrong=self._wrong(), **more)
+
+    async def _lanes(self) -> dict[str, float]:
+        await asyncio.sleep(_GAUGES_SECONDS)  # they are written every second
+        return {"lanes": self._metric("lanes")}
 
     def _expected(self) -> int:
         """Tell how many events are done in the end."""
