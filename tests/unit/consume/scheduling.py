@@ -120,9 +120,9 @@ class Bench:
         partition = self.partition(number)
         await self.until(lambda: partition.position == partition.last_taken + 1)
 
-    def let_go(self) -> None:
-        """Drop all partitions."""
-        for partition in self.partitions.values():
+    def let_go(self, *partitions: Partition) -> None:
+        """Drop partitions, all when none is named."""
+        for partition in partitions or self.partitions.values():
             partition.closing = partition.closed = True
             for lane in partition.lanes.values():
                 self.scheduler.cut_off(lane)
