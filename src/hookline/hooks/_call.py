@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from hookline.consume import Raised, Returned, Suspended
 
@@ -34,7 +34,7 @@ Rest: TypeAlias = "Suspended | InThread"
 class Call:
     """One run of a hook that has not ended."""
 
-    __slots__ = ("delivery", "ends_at", "event", "hook", "is_stuck")
+    __slots__ = ("delivery", "ends_at", "event", "hook", "is_stuck", "thread")
 
     def __init__(self, hook: WiredHook, delivery: Delivery, event: Event) -> None:
         self.hook = hook
@@ -43,17 +43,27 @@ class Call:
         self.ends_at: float | None = None
         """By the loop's clock: when its time is over. None before its time has begun."""
         self.is_stuck = False
+        self.thread: Running | None = None
+        """The thread that runs it, if one does; it may outlive the attempt."""
+
+
+class NoteStuck(Protocol):
+    """What is told of a run that its time limit could not end, and when it ends all the same."""
+
+    def __call__(self, delivery: Delivery, hook: str, *, is_stuck: bool) -> None: ...
 
 
 class Caller:
     """Calls hooks: coroutines on the event loop, plain functions in a bounded pool of threads.
 
     A run that its time limit could not end holds its subject and no slot of the engine any more. When every thread is
-    lost to such runs, those that wait for one hold no slot either: hooks that are coroutines go on.
+    lost to such runs, those that wait for one hold no slot either: hooks that are coroutines go on. A thread that outlives
+    its attempt, which was cut off, still counts.
     """
 
-    def __init__(self, metrics: Metrics, *, threads: int = THREADS) -> None:
+    def __init__(self, metrics: Metrics, note_stuck: NoteStuck, *, threads: int = THREADS) -> None:
         self._metrics = metrics
+        self._note_stuck = note_stuck
         self._most_threads = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="hook")
         self._free = asyncio.Semaphore(threads)
@@ -84,7 +94,15 @@ class Caller:
             else:
                 await rest.within(seconds, call)
         finally:
+            self._end(call)
+
+    def _end(self, call: Call) -> None:
+        if call.is_stuck and not call.delivery.cut_off:
+            self._note_stuck(call.delivery, call.hook.name, is_stuck=False)
+        if call.thread is None or call.thread.done():
             self._calls.discard(call)
+        else:
+            call.thread.add_done_callback(lambda _: self._calls.discard(call))
 
     def stuck_hooks(self) -> dict[str, float]:
         """Tell by hook for how many seconds the oldest run of it is past its time."""
@@ -114,6 +132,7 @@ class Caller:
             if not call.is_stuck and call.ends_at is not None and now > call.ends_at + STUCK_AFTER_SECONDS:
                 call.is_stuck = True
                 call.delivery.release_slot()
+                self._note_stuck(call.delivery, call.hook.name, is_stuck=True)
                 say_stuck(call.event, call.hook.name, now - call.ends_at)
 
     def _let_wait(self, *, is_news: bool) -> None:
@@ -166,6 +185,7 @@ class InThread:
         """Run it. Raises what it raises, and TimeoutError once it has ended when it outlived `seconds`."""
         await self._free.acquire()
         limit, running = self._start(seconds)
+        call.thread = running
         try:
             async with limit:
                 call.ends_at = limit.when()

@@ -57,6 +57,22 @@ class Decisions:
         delay_seconds = max(min(run.due_at for run in pending) - time.monotonic(), 0.0)
         return Retry(delay_seconds) if work.raised else Hold(delay_seconds)
 
+    def note_stuck(self, delivery: Delivery, hook: str, *, is_stuck: bool) -> None:
+        """Note what would follow if a run that cannot be ended had failed by its time limit, or that it has ended.
+
+        It is kept beyond this process: a restart, which may be all that ends the run, must not give it a new budget.
+        """
+        work = delivery.progress
+        if not isinstance(work, Work):
+            return
+        work.saved = None
+        for run in work.runs:
+            if run.name == hook and run.pending:
+                run.stuck = self._if_overdue(run) if is_stuck else None
+
+    def _if_overdue(self, run: HookRun) -> Retry | DeadLetterClass:
+        return decide(classify(TimeoutError(), self._classifiers), run.charged + 1, 0.0, self._retry)
+
     def _weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
         """Classify what a hook raised, once, and decide whether it is tried again."""
         now = time.monotonic()

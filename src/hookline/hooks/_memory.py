@@ -118,6 +118,8 @@ def _write(work: Work) -> bytes:
 
 
 def _state(run: HookRun) -> int:
+    if run.failed is None and isinstance(run.stuck, DeadLetterClass):
+        return _STATES[run.stuck] | _VERDICTS.index(Verdict.INFRA_RETRYABLE) << 2
     if run.failed is None:
         return _DONE if run.done else 0
     return _STATES[run.failed.letter_class] | _VERDICTS.index(Verdict(run.failed.failure.verdict)) << 2
@@ -127,7 +129,8 @@ def _numbers(run: HookRun) -> bytes:
     now, now_monotonic = time.time(), time.monotonic()
     failed_at = None if run.first_failed_at is None else now + run.first_failed_at - now_monotonic
     due_at = now + run.due_at - now_monotonic if run.pending and run.due_at > now_monotonic + _DUE_SECONDS else None
-    numbers = run.tries, run.charged, _units(failed_at, _MINUTE_SECONDS), _units(due_at, _DUE_SECONDS)
+    stuck = run.stuck is not None
+    numbers = run.tries + stuck, run.charged + stuck, _units(failed_at, _MINUTE_SECONDS), _units(due_at, _DUE_SECONDS)
     return b"".join(map(_varint, numbers))
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from hookline.consume import Raised, RetryPolicy, begin, begin_coroutine, invoke
-from hookline.contract import MalformedRecordError, Redrive, decode_record
+from hookline.contract import MalformedRecordError, decode_delivery
 
 from ._call import Caller
 from ._decisions import Decisions
@@ -20,11 +19,12 @@ from ._memory import StageMemory, restore_runs
 from ._places import Places
 from ._registry import hooks_of
 from ._runs import plan_runs
+from ._together import Together
 from ._wiring import Wiring
 from ._work import HookRun, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from hookline.consume import Delivery, GiveUp, Hold, Identity, Retry, Suspended
     from hookline.errs import Classifier, Redactor
@@ -67,10 +67,10 @@ class Stage:
         self._metrics = metrics
         self._leave_seconds = leave_seconds
         self._wiring = Wiring(resolver, metrics, policy.concurrency)
-        self._caller = Caller(metrics)
+        self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics)
+        self._caller = Caller(metrics, self._decisions.note_stuck)
         self._doors = Doors()
         self._places = Places(policy.concurrency)
-        self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics)
         self._age = metrics.event_age_seconds.labels()
         self.memory = StageMemory()
 
@@ -127,8 +127,7 @@ class Stage:
         record = delivery.record
         if record.unreadable_headers:
             raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
-        event = decode_record(record.key, record.value, record.headers)
-        redrive = Redrive.from_headers(record.headers)
+        event, redrive = decode_delivery(record.key, record.value, record.headers)
         if redrive is not None:
             self._metrics.republished_total.inc()
         return Work(event, redrive, restored)
@@ -151,21 +150,33 @@ class Stage:
             return False
         return True
 
-    def _call_all(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> Awaitable[object] | None:
-        """Call hooks together, as far as each goes at once; None when all have ended."""
-        first = runs[0]
-        if len(runs) == 1 and first.hook is not None:
-            return self.call_hook(first, first.hook, delivery, work)
-        calls = [self._call_in_task(run, run.hook, delivery, work) for run in runs if run.hook is not None]
-        return start_together(calls)
+    def _call_all(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> Awaitable[None] | None:
+        """Call hooks together, as far as each goes at once; None when all have ended.
 
-    async def _call_in_task(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> None:
-        rest = self.call_hook(run, hook, delivery, work)
-        if rest is not None:
-            await rest
+        The last one runs in the task that awaits them all, each of the others in a task of its own.
+        """
+        *others, last = runs
+        if not others:
+            return self.call_hook(last, delivery, work)
+        together = Together()
+        for run in others:
+            together.start(self._call_in_task(run, delivery, work, together))
+        rest = self.call_hook(last, delivery, work)
+        return None if rest is None and together.have_ended() else together.finish(rest)
 
-    def call_hook(self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work) -> Awaitable[None] | None:
+    async def _call_in_task(self, run: HookRun, delivery: Delivery, work: Work, together: Together) -> None:
+        try:
+            rest = self.call_hook(run, delivery, work)
+            if rest is not None:
+                await rest
+        finally:
+            together.ended()
+
+    def call_hook(self, run: HookRun, delivery: Delivery, work: Work) -> Awaitable[None] | None:
         """Call one hook as far as it goes at once; what is left of it, if anything, ends by noting how it ended."""
+        hook = run.hook
+        if hook is None:
+            raise TypeError(f"hook {run.name} is gone, so it was not admitted")
         began = time.perf_counter()
         hook.begins()
         if hook.coroutine_function is None:
@@ -210,7 +221,7 @@ class Stage:
             hook.errors.inc()
             work.raised[run.name] = raised.error
 
-    async def _await_rest(self, rest: Awaitable[object], ready: Sequence[HookRun], work: Work) -> None:
+    async def _await_rest(self, rest: Awaitable[None], ready: Sequence[HookRun], work: Work) -> None:
         await rest
         self._sum_up(work, ready)
 
@@ -233,42 +244,6 @@ class Stage:
         if timestamp_ms:
             age_seconds = time.time() - timestamp_ms / 1000
             self._age.observe(age_seconds if age_seconds > 0 else 0.0)
-
-
-def start_together(calls: Sequence[Coroutine[object, object, None]]) -> Awaitable[object] | None:
-    """Start coroutines as tasks; None when all have ended at once, which before Python 3.12 none can."""
-    tasks = [_start(call) for call in calls]
-    running = [task for task in tasks if not _has_ended(task)]
-    return _all_of(running) if running else None
-
-
-async def _all_of(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Wait for all, and when cancelled cancel all and wait for them."""
-    try:
-        for task in tasks:
-            if not _has_ended(task):
-                await asyncio.wait((task,))
-    except asyncio.CancelledError:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        raise
-
-
-def _has_ended(task: asyncio.Task[None]) -> bool:
-    """Tell whether a task has ended; raises what broke it beside its hook, whose errors are noted."""
-    return task.done() and (task.cancelled() or task.result() is None)
-
-
-if sys.version_info >= (3, 12):
-
-    def _start(call: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        return asyncio.Task(call, loop=asyncio.get_running_loop(), eager_start=True)
-
-else:
-
-    def _start(call: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        return asyncio.get_running_loop().create_task(call)
 
 
 def _is_due(run: HookRun) -> bool:

@@ -10,6 +10,7 @@ from hookline.errs import HookErrorGroup
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hookline.consume import Retry
     from hookline.contract import DeadLetterClass, Event, HookFailure, Redrive
 
     from ._wiring import WiredHook
@@ -30,7 +31,7 @@ class HookRun:
     """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
     __slots__ = (
-        "__weakref__", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "tries",
+        "__weakref__", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "stuck", "tries",
     )  # fmt: skip
 
     def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
@@ -46,6 +47,8 @@ class HookRun:
         """By the monotonic clock, in seconds."""
         self.due_at = 0.0
         """By the monotonic clock, in seconds; not run before."""
+        self.stuck: Retry | DeadLetterClass | None = None
+        """Not None: it runs past its time limit and cannot be ended; what would follow if it had failed by it."""
 
     @property
     def pending(self) -> bool:
@@ -55,7 +58,7 @@ class HookRun:
     @property
     def is_fresh(self) -> bool:
         """Whether nothing has come of it yet."""
-        return not (self.done or self.tries or self.failed)
+        return not (self.done or self.tries or self.failed or self.stuck)
 
 
 class Work:
