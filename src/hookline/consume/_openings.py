@@ -174,11 +174,12 @@ class Openings:
     def _release(self, partition: Partition) -> None:
         """Let the records of a partition run."""
         held_back, partition.held_back = partition.held_back, None
-        suspects, partition.suspects = partition.suspects, None
         if held_back:
             self._scheduler.receive_first(partition, held_back)
-        for lane in suspects.parked() if suspects else ():
-            self._scheduler.resume(lane)
+        if partition.suspects is not None:
+            partition.suspects.is_released = True
+            for lane in partition.suspects.parked():
+                self._scheduler.resume(lane)
         self._scheduler.wake()
 
 

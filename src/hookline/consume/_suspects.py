@@ -5,6 +5,10 @@ and one of the records that it had in hand may be why. Those are the suspects. T
 partition: first in batches, and the metadata names the batch before it begins. When the process goes down again, the
 records of that batch run one by one, each charged with a crash before it begins and discharged when it has ended. What
 was charged `max_crashes` times is a dead letter. A crash that charges nobody condemns nobody.
+
+A suspect that stands behind another of its subject cannot run yet. It does not keep the partition closed, but when its
+turn comes it is late: how things stand is committed before it begins. So when the process goes down again, what stood
+before it is settled, and it is the first.
 """
 
 from __future__ import annotations
@@ -47,6 +51,9 @@ class Suspects:
         self._seen = position - 1
         self._questioned = 0
         self._parked: list[Lane] = []
+        self._behind: set[int] = set()
+        self.is_released = False
+        """Whether all may run but those that stand behind another."""
         self.pending: set[int] = set()
         """Offsets that were admitted and whose attempt has not ended."""
 
@@ -63,6 +70,14 @@ class Suspects:
         self._questioned += len(offsets)
         self.pending = offsets
         self._charged = next(iter(offsets)) if alone else None
+
+    def is_busy(self) -> bool:
+        """Tell whether somebody waits for a commit: not those that only wait for their turn."""
+        return not self.is_released or bool(self.pending or self._parked)
+
+    def are_over(self) -> bool:
+        """Tell whether nothing is left to be asked."""
+        return self.is_released and not (self.pending or self._behind)
 
     def started(self) -> tuple[int, ...]:
         """Tell what has to run alone if the process goes down now."""
@@ -84,27 +99,36 @@ class Suspects:
         """Note that an attempt has ended, whatever it came to: the record is innocent of this crash."""
         self._alone.discard(offset)
         self._charges.pop(offset, None)
+        self._behind.discard(offset)
         self._charged = None if self._charged == offset else self._charged
         self._await_no_longer(offset)
 
     def stepped_aside(self, lane: Lane) -> None:
         """Note that a lane will not run for a while: its first record has ended an attempt, the others cannot begin."""
         first, *others = lane.queue
-        if lane.state is not LaneState.BURYING:  # then it is ended once the dead letter is confirmed
+        if lane.state is LaneState.RESTING:
             self.ended(first.record.offset)
-        self._await_no_longer(first.record.offset)
+        elif lane.state is LaneState.BURYING:  # it is ended once the dead letter is confirmed
+            self._await_no_longer(first.record.offset)
+        else:
+            self.stands_behind(first.record.offset)
         for delivery in others:
-            self._await_no_longer(delivery.record.offset)
+            self.stands_behind(delivery.record.offset)
 
     def stands_behind(self, offset: int) -> None:
-        """Note that a record cannot begin for a while: another of its subject waits before it."""
-        self._await_no_longer(offset)
+        """Note that a suspect cannot begin for a while: another of its subject or identity waits before it."""
+        if offset in self.pending:
+            self._charged = None if self._charged == offset else self._charged
+            self._behind.add(offset)
+            self._await_no_longer(offset)
 
     def parks(self, lane: Lane) -> bool:
         """Keep a lane from running that nobody asked for now, such as one whose retry is due."""
-        if lane.queue[0].record.offset in self.pending:
+        offset = lane.queue[0].record.offset
+        if offset in self.pending or (self.is_released and offset not in self._behind):
             return False
         self._parked.append(lane)
+        self._changed.set()
         return True
 
     def parked(self) -> list[Lane]:
@@ -117,7 +141,7 @@ class Suspects:
 
         None comes while the intake rests, which it does until lanes that are parked here have run.
         """
-        if self.pending:
+        if self.pending or self.is_released:
             return False
         held_back = partition.held_back
         more = bool(held_back) and held_back is not None and held_back[0].offset < self.end
@@ -148,7 +172,7 @@ class Inquiry:
         self.changed = asyncio.Event()
 
     def __bool__(self) -> bool:
-        return bool(self._partitions)
+        return any(each.suspects is not None and each.suspects.is_busy() for each in self._partitions)
 
     def add(self, partition: Partition) -> None:
         """Take a partition with suspects in hand."""
@@ -158,30 +182,34 @@ class Inquiry:
     async def run(self) -> None:
         """Run suspects until cancelled."""
         while True:
-            self._let_through(idle=not await self._changes())
-            batch = self._next_batch()
-            if batch:
+            await self._let_through(idle=not await self._changes())
+            if batch := self._next_batch():
                 await self._run(batch)
-                self.changed.set()
+            elif late := self._late():
+                await self._run_late(late)
 
     async def _changes(self) -> bool:
         """Wait for a change; False when there is none for a while and there are suspects."""
         try:
-            async with asyncio.timeout(_IDLE_SECONDS if self._partitions else None):
+            async with asyncio.timeout(_IDLE_SECONDS if self else None):
                 await self.changed.wait()
         except TimeoutError:
             return False
         self.changed.clear()
         return True
 
-    def _let_through(self, *, idle: bool) -> None:
-        """Open the partitions whose suspects are through, and forget those that were let go."""
-        self._partitions = [each for each in self._partitions if not each.closing]
-        for partition in [
-            each for each in self._partitions if each.suspects and each.suspects.are_through(each, idle=idle)
-        ]:
-            self._partitions.remove(partition)
-            self._release(partition)
+    async def _let_through(self, *, idle: bool) -> None:
+        """Open the partitions whose suspects are through, and forget those that were let go, or where none is left."""
+        through = [each for each in self._partitions if each.suspects and each.suspects.are_through(each, idle=idle)]
+        if through:
+            await self._confirm()  # or the last one would be charged with what the next does
+        for partition in through:
+            if not partition.closing:
+                self._release(partition)
+        for partition in self._partitions:
+            if partition.suspects is not None and partition.suspects.are_over():
+                partition.suspects = None
+        self._partitions = [each for each in self._partitions if each.suspects is not None and not each.closing]
 
     def _next_batch(self) -> list[tuple[Partition, Record]]:
         """Take the next records: one that has to run alone, else as many as make a batch, in the order of each partition."""
@@ -219,9 +247,33 @@ class Inquiry:
         for partition, record in batch:
             self._admit(partition, record, condemned=condemned)
         self._scheduler.wake()
-        while any(each.suspects and each.suspects.pending and not each.closing for each, _ in batch):
+        await self._until_ended()
+
+    def _late(self) -> list[Lane]:
+        """Take the lanes in which a suspect stood behind another and has its turn now."""
+        suspects = [each.suspects for each in self._partitions if each.suspects is not None]
+        return [lane for each in suspects if each.is_released for lane in each.parked() if not lane.partition.closing]
+
+    async def _run_late(self, lanes: list[Lane]) -> None:
+        """Run suspects whose turn has come, beside all else: so none of them is charged."""
+        for partition in {lane.partition for lane in lanes}:
+            offsets = {lane.queue[0].record.offset for lane in lanes if lane.partition is partition}
+            if partition.suspects is not None:
+                partition.suspects.begin(offsets, alone=False)
+        await self._confirm()
+        for lane in [lane for lane in lanes if not lane.partition.closing]:
+            if self._is_condemned(lane.partition, lane.queue[0].record):
+                self._condemn(lane)
+            else:
+                self._scheduler.resume(lane)
+        await self._until_ended()
+
+    async def _until_ended(self) -> None:
+        """Return when the attempt of each has ended; what happens meanwhile is looked at afterwards."""
+        while any(each.suspects and each.suspects.pending and not each.closing for each in self._partitions):
             await self.changed.wait()
             self.changed.clear()
+        self.changed.set()
 
     def _first_alone(self, batch: list[tuple[Partition, Record]]) -> bool:
         partition, record = batch[0]
@@ -234,15 +286,19 @@ class Inquiry:
         suspects = partition.suspects
         if suspects is None or partition.closing:
             return
-        crashes = suspects.charges(record.offset)
         lane = self._scheduler.admit(partition, record)
         if lane is None:
             suspects.ended(record.offset)
         elif lane.queue[0].record is not record and not (lane.ready_length or lane.state is LaneState.RUNNING):
             suspects.stands_behind(record.offset)
         elif condemned:
-            _log.error("dead-lettering a record that took the process down", record=str(record), crashes=crashes)
-            self._scheduler.give_up(lane, crashed(crashes))
+            self._condemn(lane)
+
+    def _condemn(self, lane: Lane) -> None:
+        record, suspects = lane.queue[0].record, lane.partition.suspects
+        crashes = 0 if suspects is None else suspects.charges(record.offset)
+        _log.error("dead-lettering a record that took the process down", record=str(record), crashes=crashes)
+        self._scheduler.give_up(lane, crashed(crashes))
 
 
 def crashed(crashes: int) -> GiveUp:
