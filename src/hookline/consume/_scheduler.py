@@ -319,6 +319,8 @@ class Scheduler:
             if not (delivery.cut_off or lane.partition.closing):
                 raise
             return
+        if lane.partition.closed:
+            return
         self._tell(delivery, give_up, error)
         self._settle(lane, delivery, give_up)
         self.wake()
