@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import sys
 import time
@@ -21,6 +22,7 @@ def main() -> int:
     seed = random.randrange(10**9) if asked.seed is None else asked.seed
     metrics = Metrics(domain="sim")
     trace = (lambda text: print(text, flush=True)) if asked.trace else (lambda _: None)  # noqa: T201
+    gc.set_threshold(50_000, 20, 100)
     give_up = time.monotonic() + asked.seconds
     ran = violations = 0
     with without(asked.without):

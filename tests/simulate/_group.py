@@ -11,7 +11,7 @@ from hookline.kafka._errors import Fault
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hookline.kafka import Position
     from tests.simulate._checks import Checks
@@ -53,7 +53,8 @@ class Request:
 class Group:
     """Moves partitions cooperatively: one is granted only when it is nobody's."""
 
-    def __init__(self, partitions: int, rng: random.Random, checks: Checks) -> None:
+    def __init__(self, partitions: int, rng: random.Random, checks: Checks, changed: Callable[[], None]) -> None:
+        self._changed = changed
         self._rng = rng
         self._checks = checks
         self._partitions = range(partitions)
@@ -104,6 +105,7 @@ class Group:
                 homeless.append(number)
             else:
                 counts[owner.process] += 1
+        self._changed()
         for number in homeless:
             target = min(members, key=lambda each: (counts[each.process], self._rng.random()))
             counts[target.process] += 1

@@ -65,8 +65,11 @@ class FakeConsumer:
         while self._answers:
             self._listener.committed(self._answers.pop(0))
         self._tell_changes()
+        del timeout_seconds
         records = self._fetch(most)
-        self._process.rest(0.0 if records else timeout_seconds)
+        self._process.rest()
+        if records or self.member.granted or self.member.leaving:
+            self._process.nudge()
         return records
 
     def pause(self, partitions: Sequence[int]) -> None:
@@ -137,6 +140,7 @@ class FakeConsumer:
     def _answer_one(self) -> None:
         if self._sent:
             self._answers.append(self._world.group.commit(self._sent.pop(0)))
+            self._process.nudge()
 
     def _read_back(self, number: int) -> Position | None:
         position = self._world.group.positions.get(number)

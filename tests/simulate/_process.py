@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tests.simulate._world import World
 
 
+_POLL_SECONDS = 0.05
+_IDLE_SECONDS = 0.4
+
+
 class DeadError(BaseException):
     """The process is no more: unwinds what its consumer's thread did."""
 
@@ -118,12 +122,14 @@ class WatchedStage(Stage):
 class Watcher(Observer):
     """Writes down what is announced."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, process: Process) -> None:
         self._world = world
+        self._process = process
 
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Check it."""
         del error
+        self._process.nudge()
         self._world.checks.told(fetch_of(delivery.record.headers), outcome)
 
 
@@ -187,11 +193,13 @@ class Process:
     def _write(self, commit: Any, positions: Any) -> None:
         self.written_at = self.world.clock.tick()
         commit(positions)
+        self.nudge()
 
     def ask_to_stop(self) -> None:
         """Begin to stop in order, as SIGTERM does."""
         self.world.checks.trace(f"{self.name} is asked to stop")
         self.loop.call_soon(self._asked_to_stop.set)
+        self.nudge()
 
     def _ended(self, main: asyncio.Task[None]) -> None:
         self.is_over = True
@@ -237,9 +245,14 @@ class Process:
             self.poll_at = None
             self.loop.call_soon(cast("Any", self.engine)._polling.set_result, None)
 
-    def rest(self, most_seconds: float) -> None:
-        """Let the next turn be due within some time."""
-        self.poll_at = self.world.clock.now + self.world.rng.uniform(0.0, max(most_seconds, 0.005))
+    def rest(self) -> None:
+        """Let the next turn be due when something has happened: turns without any cost time and show nothing."""
+        self.poll_at = self.world.clock.now + _IDLE_SECONDS
+
+    def nudge(self) -> None:
+        """Let the next turn be due soon: there is something for it."""
+        if self.poll_at is not None and self.poll_at > self.world.clock.now + _POLL_SECONDS:
+            self.poll_at = self.world.clock.now + self.world.rng.uniform(0.0, _POLL_SECONDS)
 
     def _await(self, future: concurrent.futures.Future[None], seconds: float) -> None:
         give_up = self.world.clock.now + seconds
@@ -311,6 +324,7 @@ class Process:
 
     def ended(self, run: Run) -> None:
         """Note how a run ended."""
+        self.nudge()
         if self.is_alive:
             self.world.checks.ended(run, run.result)
 
@@ -340,7 +354,7 @@ class Process:
             handler=self.stage,
             dead_letters=DeadLetterWriter(FakeSender(self.world, self), LETTERS),
             settings=self.world.setup.engine,
-            observer=Watcher(self.world),
+            observer=Watcher(self.world, self),
             memory=self.stage.memory,
             recollection=Recollection(reader, TOPIC, LETTERS, self.stage.memory),
         )

@@ -62,6 +62,8 @@ class Publisher:
     def republish(self, letter: DeadLetter) -> None:
         """Put a dead letter back, for all hooks or those that failed."""
         rng = self._world.rng
+        if not self._world.is_faulty:
+            return
         before = self._world.checks.sent[letter.source.partition][letter.source.offset]
         failed = tuple(failure.hook for failure in letter.failures)
         resolved = HOOKS[: int((dict(letter.headers)["ce_type"] or b"").decode()[-1])]
@@ -93,4 +95,5 @@ class Publisher:
             scripts[world.rng.choice(hooks)] = killer(world.rng)
         found = dict(own)
         identity = ((found["ce_source"] or b"").decode(), (found["ce_id"] or b"").decode())
+        world.nudge()
         world.checks.published(Sent(number, placed.offset, key, identity, scripts, again))

@@ -37,7 +37,7 @@ class World:
         self.checks = Checks(setup, clock, trace)
         self.topic = Log(TOPIC, setup.partitions)
         self.letters = Log(LETTERS, 1)
-        self.group = Group(setup.partitions, rng, self.checks)
+        self.group = Group(setup.partitions, rng, self.checks, self.nudge)
         self.group.refuses, self.group.unheard = self.faults.commit_refused, self.faults.commit_unheard
         self.group.most_characters = self.faults.most_characters
         self.publisher = Publisher(self)
@@ -98,6 +98,11 @@ class World:
                 if process.poll_at <= now:
                     acts.append(process.poll)
         return acts, next_at
+
+    def nudge(self) -> None:
+        """Let every process poll soon: the topic or the group has changed."""
+        for process in self.processes:
+            process.nudge()
 
     def _act(self) -> None:
         heapq.heappop(self._agenda)[2]()
