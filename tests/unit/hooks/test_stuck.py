@@ -7,12 +7,15 @@ import sys
 import threading
 from typing import TYPE_CHECKING, cast
 
-from hookline.consume import Raised, begin_coroutine
+import pytest
+
+from hookline.consume import GiveUp, Raised, begin_coroutine
+from hookline.contract import DeadLetterClass
 from hookline.hooks import Hook, Hooks, hook_in
 from hookline.hooks._call import Caller
 from hookline.hooks._wiring import WiredHook
 from hookline.telemetry import Metrics
-from tests.support.hooks import Acting, delivery_of, event_of, stage_of
+from tests.support.hooks import QUICK, Acting, attempt, delivery_of, event_of, stage_of
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
@@ -35,6 +38,23 @@ class Plain:
         return self._act(event)
 
 
+class Deaf:
+    """A coroutine that swallows every cancellation until it is let go."""
+
+    name = "deaf"
+
+    def __init__(self) -> None:
+        self.let_go = asyncio.Event()
+
+    async def handle(self, _: Event) -> None:
+        """Hang."""
+        while not self.let_go.is_set():
+            try:
+                await self.let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+
 class Slots:
     """Counts the slots that deliveries gave back."""
 
@@ -52,6 +72,10 @@ def wired(hook: object, metrics: Metrics) -> WiredHook:
     """Wire a hook."""
     known = cast("Hook", hook)
     return WiredHook(known.name, known, metrics, ())
+
+
+def unheard(delivery: Delivery, hook: str, *, is_stuck: bool) -> None:
+    """Note nothing."""
 
 
 async def call(caller: Caller, hook: WiredHook, delivery: Delivery, seconds: float) -> None:
@@ -74,7 +98,7 @@ async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends
             except asyncio.CancelledError:
                 continue
 
-    caller = Caller(metrics)
+    caller = Caller(metrics, unheard)
     caller.open()
     delivery = slots.delivery()
     running = asyncio.create_task(call(caller, wired(Acting("bad", swallow), metrics), delivery, 0.01))
@@ -92,7 +116,7 @@ async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends
 async def test_who_waits_for_a_thread_that_never_comes_holds_no_slot() -> None:
     """P10, case 22: with every thread lost the events of plain functions wait, and take nobody's slot meanwhile."""
     metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
-    caller = Caller(metrics, threads=2)
+    caller = Caller(metrics, unheard, threads=2)
     caller.open()
     blocked = wired(Plain(lambda _: let_go.wait(60)), metrics)
     try:
@@ -102,14 +126,14 @@ async def test_who_waits_for_a_thread_that_never_comes_holds_no_slot() -> None:
         assert metrics.value("stuck_hooks", hook="plain") == 2
     finally:
         let_go.set()
-    await asyncio.wait(running)
+    await asyncio.gather(*running, return_exceptions=True)
     caller.close()
 
 
 async def test_a_thread_that_is_only_late_keeps_the_slots_of_those_behind_it() -> None:
     """The bound on what runs at once holds as long as threads come back."""
     metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
-    caller = Caller(metrics, threads=2)
+    caller = Caller(metrics, unheard, threads=2)
     caller.open()
     stuck, fine = wired(Plain(lambda _: let_go.wait(60)), metrics), wired(Plain(lambda _: None), metrics)
     try:
@@ -120,8 +144,63 @@ async def test_a_thread_that_is_only_late_keeps_the_slots_of_those_behind_it() -
         assert len(slots.freed) == 1
     finally:
         let_go.set()
-    await asyncio.wait([running])
+    await asyncio.gather(running, return_exceptions=True)
     caller.close()
+
+
+async def test_a_thread_that_outlives_its_attempt_is_named_until_it_ends() -> None:
+    """P10: cut off by a rebalance, the attempt is over and the thread is not; it is still lost to the pool."""
+    metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
+    caller = Caller(metrics, unheard)
+    caller.open()
+    delivery = slots.delivery()
+    began = threading.Event()
+
+    def block(_: Event) -> None:
+        began.set()
+        let_go.wait(60)
+
+    try:
+        running = asyncio.create_task(call(caller, wired(Plain(block), metrics), delivery, 0.5))
+        await eventually_async(began.is_set)
+        delivery.cut_off = True
+        running.cancel()
+        await asyncio.wait([running])
+        await eventually_async(lambda: metrics.value("stuck_hooks", hook="plain") == 1)
+    finally:
+        let_go.set()
+    await eventually_async(lambda: metrics.value("stuck_hooks", hook="plain") == 0)
+    caller.close()
+
+
+@pytest.mark.parametrize("is_let_go", [False, True], ids=["ended by a restart", "ended by itself"])
+async def test_a_run_that_only_a_restart_ends_has_used_a_try(is_let_go: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+    """P6, P10: an event whose hook hangs each time costs its budget in restarts, and is a dead letter then, not a loop."""
+    saved = b""
+    for _ in range(QUICK.max_attempts):
+        saved = await run_until_stuck(saved, is_let_go=is_let_go)
+    async with stage_of(Hooks({"*": [Deaf()]})) as stage:
+        delivery = delivery_of()
+        stage.memory.restore(delivery, saved)
+        outcome = await attempt(stage, delivery)
+    assert isinstance(outcome, GiveUp)
+    assert outcome.letter_class is DeadLetterClass.EXHAUSTED
+    assert [(failure.hook, failure.attempts) for failure in outcome.failures] == [("deaf", QUICK.max_attempts)]
+
+
+async def run_until_stuck(saved: bytes, *, is_let_go: bool) -> bytes:
+    """Run an event until its hook is stuck, then end it in order or cut it off, and tell what is kept of it."""
+    deaf, delivery = Deaf(), delivery_of()
+    async with stage_of(Hooks({"*": [deaf]}), timeout_seconds={"deaf": 0.01}) as stage:
+        stage.memory.restore(delivery, saved)
+        running = asyncio.create_task(attempt(stage, delivery))
+        await eventually_async(stage.stuck_hooks)
+        delivery.cut_off = not is_let_go
+        kept = stage.memory.save(delivery)
+        assert kept != saved
+        deaf.let_go.set()
+        await asyncio.gather(running, return_exceptions=True)
+        return stage.memory.save(delivery) if is_let_go else kept
 
 
 async def test_the_hook_that_a_thread_is_at_is_found() -> None:
