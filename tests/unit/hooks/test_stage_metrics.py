@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,9 @@ class Looking:
         self.seen: list[float | None] = []
 
     async def handle(self, event: Event) -> None:
-        """Look."""
+        """Look, once it waited for something."""
         del event
+        await asyncio.sleep(0)
         self.seen.append(self._metrics.value("hook_in_flight", hook=self.name))
 
 
