@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -178,7 +177,6 @@ class Stage:
         if hook is None:
             raise TypeError(f"hook {run.name} is gone, so it was not admitted")
         began = time.perf_counter()
-        hook.begins()
         if hook.coroutine_function is None:
             rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event)
         else:
@@ -197,11 +195,11 @@ class Stage:
             self._note(run, hook, work, limit_seconds, began)
             return
         finished = self._caller.finish(rest, hook, delivery, work.event, limit_seconds)
+        hook.count(+1)
         try:
             result = await invoke(finished, lambda: delivery.cut_off)
-        except asyncio.CancelledError:
-            hook.ended()
-            raise
+        finally:
+            hook.count(-1)
         self._note(run, hook, work, result if isinstance(result, Raised) else None, began)
 
     def _limit_of(self, hook: WiredHook) -> float:
@@ -211,7 +209,6 @@ class Stage:
 
     def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
         """Note how one run of a hook ended."""
-        hook.ended()
         hook.seconds.observe(time.perf_counter() - began)
         work.saved = None
         if raised is None:

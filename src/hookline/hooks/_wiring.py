@@ -41,14 +41,9 @@ class WiredHook:
         self.oks = metrics.hook_attempts_total.labels(hook=name, outcome="ok")
         self.errors = metrics.hook_attempts_total.labels(hook=name, outcome="error")
 
-    def begins(self) -> None:
-        """Note that a run of it begins."""
-        self.running += 1
-        self.in_flight.set(self.running)
-
-    def ended(self) -> None:
-        """Note that a run of it has ended."""
-        self.running -= 1
+    def count(self, change: int) -> None:
+        """Count a run that did not end at once: one more while it goes on."""
+        self.running += change
         self.in_flight.set(self.running)
 
 
