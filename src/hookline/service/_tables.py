@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from hookline.consume import EngineSettings, RetryPolicy
+from hookline.consume import EngineSettings, Order, RetryPolicy
 from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
 from hookline.kafka import OWNED_KEYS
 from hookline.service._listen import ListenAddress
@@ -87,6 +87,7 @@ def _option(value: Any) -> Any:
 
 
 Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
+CountOrNone = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Seconds = Annotated[float, BeforeValidator(_number), Field(ge=0)]
 PositiveSeconds = Annotated[float, BeforeValidator(_number), Field(gt=0)]
 Name = Annotated[str, AfterValidator(_name)]
@@ -247,3 +248,8 @@ class ConsumeTable(Table):
     concurrency: Annotated[Count, Field(le=100_000)] = _ENGINE.concurrency
     window_records: Count = _ENGINE.window_records
     window_bytes: Count = _ENGINE.window_bytes
+    order: Order = _ENGINE.order
+    dedupe_window: Annotated[CountOrNone, Field(le=1_000_000)] = _ENGINE.dedupe_window
+    recall_seconds: PositiveSeconds = _ENGINE.recall_seconds
+    revoke_seconds: PositiveSeconds = _ENGINE.revoke_seconds
+    max_crashes: CountOrNone = _ENGINE.max_crashes

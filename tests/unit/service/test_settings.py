@@ -303,6 +303,11 @@ def test_defaults_are_those_of_the_engine() -> None:
         "concurrency": engine.concurrency,
         "window_records": engine.window_records,
         "window_bytes": engine.window_bytes,
+        "order": engine.order,
+        "dedupe_window": engine.dedupe_window,
+        "recall_seconds": engine.recall_seconds,
+        "revoke_seconds": engine.revoke_seconds,
+        "max_crashes": engine.max_crashes,
     }
     assert settings.retry.model_dump() == {
         "max_attempts": policy.max_attempts,
