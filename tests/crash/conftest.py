@@ -47,6 +47,7 @@ class Changes(TypedDict, total=False):
     consumer: Mapping[str, str]
     producer: Mapping[str, str]
     consume: Mapping[str, int]
+    retry: Mapping[str, float]
 
 
 @pytest.fixture

@@ -17,21 +17,22 @@ from tests.support.stage_hooks import GATE, JOURNAL
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.support.command_line import CommandLine, Running
-    from tests.support.kafka import Topics
+    from tests.support.kafka import StoredRecord, Topics
 
 __all__ = ["Entry", "Journal", "Setting", "StageProcess", "send"]
 
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 40
 _QUICK = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
+_QUICK_RETRY = {"max_attempts": 3, "initial_seconds": 0.1, "max_seconds": 0.2}
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a process runs with; the maps are options of librdkafka and keys of `[consume]`."""
+    """What a process runs with; the maps are options of librdkafka, and keys of `[consume]` and `[retry]`."""
 
     bootstrap: str
     domain: str
@@ -40,6 +41,7 @@ class Setting:
     consumer: Mapping[str, str] = field(default_factory=dict)
     producer: Mapping[str, str] = field(default_factory=dict)
     consume: Mapping[str, int] = field(default_factory=dict)
+    retry: Mapping[str, float] = field(default_factory=dict)
 
     def as_toml(self) -> str:
         """Write the settings file."""
@@ -55,9 +57,7 @@ stuck_seconds = {self.stuck_seconds}
 [kafka.producer]
 {_lines(self.producer)}
 [retry]
-max_attempts = 3
-initial_seconds = 0.1
-max_seconds = 0.2
+{_lines({**_QUICK_RETRY, **self.retry})}
 [http]
 listen = "127.0.0.1:0"
 [consume]
@@ -188,10 +188,40 @@ class StageProcess:
         """Send SIGKILL, as a machine that loses power would."""
         self._running.kill()
 
+    def freeze(self) -> None:
+        """Send SIGSTOP, as a machine that swaps or a paused container would."""
+        self._running.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Send SIGCONT."""
+        self._running.process.send_signal(signal.SIGCONT)
+
+    def has_ended(self) -> bool:
+        """Tell whether it has ended, by itself or not."""
+        return self._running.process.poll() is not None
+
     def restart(self) -> None:
         """Start again with the same settings, after it has ended."""
-        assert self._running.process.poll() is not None
+        assert self.has_ended()
         self._running = self._start()
+
+    def restart_until(self, condition: Callable[[], object], *, most: int, seconds: float = 120) -> int:
+        """Start it again whenever it has ended, until the condition holds; AssertionError after `most` ends.
+
+        Gives how often it has ended.
+        """
+        ends = 0
+
+        def look() -> bool:
+            nonlocal ends
+            if self.has_ended():
+                ends += 1
+                assert ends <= most, f"ended {ends} times: {self.log[-2000:]}"
+                self.restart()
+            return bool(condition())
+
+        eventually(look, seconds, what="it holds, whoever has to start again")
+        return ends
 
     def _start(self) -> Running:
         return self._command_line.start(
@@ -210,12 +240,14 @@ class StageProcess:
         return self.ask(path)
 
 
-def send(topics: Topics, stage: StageProcess, act: str, subject: str, version: int, *, partition: int = -1) -> None:
+def send(
+    topics: Topics, stage: StageProcess, act: str, subject: str, version: int, *, partition: int = -1
+) -> StoredRecord:
     """Publish the event `act` of a subject, confirmed; partition -1 is the one of its key."""
     event = Event.versioned(source="crash", type=act, subject=subject, version=version)
     record = encode_event(event)
     where = None if partition < 0 else partition
-    topics.send(stage.hook_topic, record.key, record.value, record.headers, partition=where)
+    return topics.send(stage.hook_topic, record.key, record.value, record.headers, partition=where)
 
 
 def _is_red(answer: tuple[int, str], reason: str) -> bool:

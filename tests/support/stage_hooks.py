@@ -1,20 +1,25 @@
 """Hooks for tests of whole processes: an event's type says what they do, a journal what they did.
 
 `app = "tests.support.stage_hooks:hooks"`. A type is `<hooks>.<act>`: `slow.wait` is handled by the hook `slow`, which
-waits until the gate is open. Journal and gate are files in the folder of the settings.
+waits until the gate is open. `pair.<act>.<act>` is handled by the hooks `first` and `second`, each with an act of its
+own. Journal and gate are files in the folder of the settings.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Self
 
 from hookline import Hooks
 from tests.support.waiting import eventually, eventually_async
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from hookline import Event
@@ -24,14 +29,22 @@ JOURNAL = "journal.jsonl"
 GATE = "gate-is-open"
 _LOOK_SECONDS = 0.01
 _LONG_SECONDS = 600.0
+_CROWD = 100
+"""How many events at once a process can bear that handles `slow.crowd`."""
 
 
 def hooks(settings: Settings) -> Hooks:
     """Make the hooks of a process."""
     world = World(settings.folder)
-    slow = Slow(world)
+    slow = Coroutine(world, "slow", 1)
     return Hooks(
-        {"slow.*": [slow], "thread.*": [InThread(world)], "short.*": [Short(world)], "late.*": [Late(world), slow]}
+        {
+            "slow.*": [slow],
+            "pair.*": [Coroutine(world, "first", 1), Coroutine(world, "second", 2)],
+            "thread.*": [InThread(world)],
+            "short.*": [Short(world)],
+            "late.*": [Late(world), slow],
+        }
     )
 
 
@@ -40,13 +53,34 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self._gate = folder / GATE
-        self._journal = os.open(folder / JOURNAL, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._path = folder / JOURNAL
+        self._journal = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._here = 0
 
     def note(self, what: str, hook: str, event: Event | None = None) -> None:
         """Write a line, whole even when several processes write and one is killed."""
         about = {} if event is None else {"subject": event.subject, "version": event.version}
         line: dict[str, Any] = {"what": what, "hook": hook, "pid": os.getpid(), **about}
         os.write(self._journal, f"{json.dumps(line)}\n".encode())
+
+    def began_before(self, hook: str, event: Event) -> int:
+        """Count how often a hook has begun an event, in any process."""
+        lines = map(json.loads, self._path.read_text().splitlines())
+        began = Counter(
+            (line["hook"], line.get("subject"), line.get("version")) for line in lines if line["what"] == "began"
+        )
+        return began[hook, event.subject, event.version]
+
+    @contextlib.contextmanager
+    def in_a_crowd(self) -> Iterator[None]:
+        """Take the process down when too many are here at once, as memory does that runs out."""
+        self._here += 1
+        if self._here > _CROWD:
+            os._exit(9)
+        try:
+            yield
+        finally:
+            self._here -= 1
 
     def gate_is_open(self) -> bool:
         """Tell whether those who wait may go on."""
@@ -57,26 +91,52 @@ class World:
         await eventually_async(self.gate_is_open, _LONG_SECONDS)
 
 
-class Slow:
-    """A coroutine: passes, works a little, fails, waits at the gate, blocks the event loop, or does not let itself be cancelled."""
+class Coroutine:
+    """A coroutine that does what its part of the type says.
 
-    name = "slow"
+    It passes, works a little, fails, waits at the gate, blocks the event loop, does not let itself be cancelled, or
+    takes its process down.
+    """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, name: str, part: int) -> None:
+        self.name = name
         self._world = world
+        self._part = part
 
     async def handle(self, event: Event) -> None:
         """Act, and note the beginning and the end."""
         self._world.note("began", self.name, event)
-        await self._act(event.type.rpartition(".")[2])
+        act = event.type.split(".")[self._part]
+        if act.startswith("exit"):
+            self._exit(act, event)
+        await self._act(act)
         self._world.note("ended", self.name, event)
 
-    async def _act(self, act: str) -> None:
+    def _exit(self, act: str, event: Event) -> None:
+        match act:
+            case "exit":
+                os._exit(9)
+            case "exit-by-signal":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "exit-later" if self._world.began_before(self.name, event) > 1:
+                os._exit(9)
+            case "exit-later":
+                raise TimeoutError("not the first time")
+
+    async def _act(self, act: str) -> None:  # noqa: C901 - a table of acts
         match act:
             case "work":
                 await asyncio.sleep(_LOOK_SECONDS)
+            case "crowd":
+                with self._world.in_a_crowd():
+                    await asyncio.sleep(_LOOK_SECONDS)
             case "fail":
                 raise ValueError("it never works")
+            case "time-out":
+                raise TimeoutError("it never works, and may be tried again")
+            case "not-yet":
+                if not self._world.gate_is_open():
+                    raise TimeoutError("not before the gate is open")
             case "wait":
                 await self._world.until_open()
             case "wait-and-fail":
