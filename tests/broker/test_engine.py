@@ -31,6 +31,11 @@ async def committed(broker: TestBroker, group: str, topic: str) -> dict[int, int
     return await asyncio.to_thread(broker.committed, group, topic)
 
 
+async def moved(broker: TestBroker, group: str, topic: str) -> dict[int, int]:
+    """Ask for the committed offsets of the partitions that are not at their start, where an assignment marks them."""
+    return {number: offset for number, offset in (await committed(broker, group, topic)).items() if offset}
+
+
 async def test_records_of_a_subject_run_in_order_across_retries(broker: TestBroker) -> None:
     """P3: while a record of one subject is retried its successors wait, and other subjects go on."""
     topic, group = broker.topic(), "order"
@@ -52,7 +57,7 @@ async def test_records_of_a_subject_run_in_order_across_retries(broker: TestBrok
 
 
 async def test_the_commit_stops_at_the_lowest_unsettled(broker: TestBroker) -> None:
-    """P5, cases: overtaken-failure. While offset 1 is open the group stands at 1, though 2 to 4 are done."""
+    """P5, P6, cases: overtaken-failure. While offset 1 is open the group stands at 1; 2 to 4, which are done, run once."""
     topic, group = broker.topic(), "overtaken"
     for n in range(5):
         broker.send(topic, f"subject-{n}".encode(), f"{n}".encode(), partition=0)
@@ -64,14 +69,14 @@ async def test_the_commit_stops_at_the_lowest_unsettled(broker: TestBroker) -> N
     async with running(broker, topic, ScriptedHandler(block_one), group=group, drain_seconds=0) as rig:
         await rig.until_done(4)
         for _ in range(100):
-            if await committed(broker, group, topic) == {0: 1}:
+            if await moved(broker, group, topic) == {0: 1}:
                 break
             await asyncio.sleep(0.05)
-    assert await committed(broker, group, topic) == {0: 1}
+    assert await moved(broker, group, topic) == {0: 1}
     async with running(broker, topic, ScriptedHandler(nothing), group=group) as rig:
-        await rig.until_done(4)
+        await rig.until_done(1)
         await until_settled(broker, group, topic)
-    assert rig.watcher.done() == ["1", "2", "3", "4"]
+    assert rig.watcher.started_values == ["1"]
 
 
 async def test_an_exhausted_record_becomes_one_dead_letter(broker: TestBroker) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from hookline.consume import Duplicate
+from hookline.consume import Duplicate, Hold, RetryPolicy
 from hookline.contract import DeadLetter, DeadLetterClass, encode_event
 from hookline.hooks import Hooks, Stage
 from tests.support.engine import running, until_settled
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from hookline.contract import Event, Headers
     from tests.support.engine import Rig
     from tests.support.kafka import TestBroker
+
+
+DRAIN_SECONDS = 1.0
 
 
 class Shop:
@@ -42,7 +45,15 @@ class Shop:
 
     def running(self, stage: Stage) -> AbstractAsyncContextManager[Rig]:
         """Run a stage on the engine."""
-        return running(self.broker, self.topic, stage, group=self.group, dead_letters=self.dead_topic)
+        return running(
+            self.broker,
+            self.topic,
+            stage,
+            group=self.group,
+            dead_letters=self.dead_topic,
+            drain_seconds=DRAIN_SECONDS,
+            memory=stage.memory,
+        )
 
     async def until_settled(self) -> None:
         """Wait until the group has committed to the end."""
@@ -217,3 +228,43 @@ async def test_a_hook_limits_how_many_events_it_handles_at_once(shop: Shop) -> N
         await shop.until_settled()
     assert most == 2
     assert len(passed.runs) == 6
+
+
+async def test_what_hooks_have_come_to_outlives_a_restart(shop: Shop) -> None:
+    """P6, P7: in another process the done hook and the failed one are not run again; the letter names the failed one."""
+    patient = RetryPolicy(max_attempts=3, initial_seconds=1_000, max_seconds=1_000)
+    done, wrong, slow = Script("done"), Script("wrong", ValueError("no")), Script("slow", TimeoutError())
+    shop.publish(event_of())
+    async with stage_of(Hooks({"*": [done, wrong, slow]}), retry=patient) as stage, shop.running(stage) as rig:
+        await eventually_async(lambda: len(rig.watcher.outcomes) == 1, 30, what="one attempt")
+    waiting = Script("slow")
+    async with stage_of(Hooks({"*": [done, wrong, waiting]})) as stage, shop.running(stage) as rig:
+        await eventually_async(lambda: len(rig.watcher.outcomes) == 1, 30, what="another attempt")
+    assert [type(outcome) for _, outcome in rig.watcher.outcomes] == [Hold]
+    gone = Hooks({"*": [done, wrong]})
+    async with stage_of(gone) as stage, shop.running(stage):
+        await shop.until_settled()
+    assert [len(hook.runs) for hook in (done, wrong, slow, waiting)] == [1, 1, 1, 0]
+    (letter,) = await shop.letters()
+    assert [(failure.hook, failure.attempts) for failure in letter.failures] == [("wrong", 1)]
+
+
+async def test_a_completed_event_is_known_after_a_restart(shop: Shop) -> None:
+    """P4: a repeat is a duplicate in another process too, and one that was dead-lettered runs there."""
+    fine, wrong = event_of(subject="fine"), event_of(subject="wrong")
+
+    async def act(event: Event) -> None:
+        if event.subject == "wrong":
+            raise ValueError("no")
+
+    for event in (fine, wrong):
+        shop.publish(event)
+    async with stage_of(Hooks({"*": [Acting("a", act)]})) as stage, shop.running(stage):
+        await shop.until_settled()
+    mended = Script("a")
+    for event in (fine, wrong):
+        shop.publish(event)
+    async with stage_of(Hooks({"*": [mended]})) as stage, shop.running(stage) as rig:
+        await shop.until_settled()
+    assert _duplicates(rig) == 1
+    assert [event.subject for event in mended.runs] == ["wrong"]

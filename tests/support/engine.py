@@ -17,13 +17,15 @@ from hookline.consume import (
     GiveUp,
     Handler,
     Identity,
+    Memory,
     Outcome,
+    Recollection,
     Retry,
     RetryPolicy,
     decide,
 )
 from hookline.errs import classify
-from hookline.kafka import AcknowledgedProducer, ClientConfig, GroupConsumer
+from hookline.kafka import AcknowledgedProducer, ClientConfig, GroupConsumer, TopicReader
 from tests.support.waiting import NotInTimeError, eventually_async
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def running(
+async def running(  # noqa: PLR0913 - what an engine is wired to, each by name
     broker: TestBroker,
     topic: str,
     handler: Handler,
@@ -112,8 +114,9 @@ async def running(
     settings: EngineSettings | None = None,
     drain_seconds: float = 5.0,
     options: dict[str, str] | None = None,
+    memory: Memory | None = None,
 ) -> AsyncIterator[Rig]:
-    """Run an engine on a broker, stopped at the end."""
+    """Run an engine on a broker, stopped at the end; with a memory it reads back what has completed, as a service does."""
     client = client_of(broker, options)
     producer = AcknowledgedProducer(client.producer())
     watcher = Watcher()
@@ -124,6 +127,8 @@ async def running(
         dead_letters=DeadLetterWriter(producer, dead_letters) if dead_letters else None,
         settings=settings or EngineSettings(),
         observer=watcher,
+        memory=memory,
+        recollection=Recollection(TopicReader(client), topic, dead_letters, memory) if memory else None,
     )
     await engine.start()
     try:
