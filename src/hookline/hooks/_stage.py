@@ -191,7 +191,7 @@ class Stage:
     ) -> None:
         limit_seconds = begin(self._limit_of, hook)
         if isinstance(limit_seconds, Raised):
-            rest.close()
+            begin(rest.close)
             self._note(run, hook, work, limit_seconds, began)
             return
         finished = self._caller.finish(rest, hook, delivery, work.event, limit_seconds)
