@@ -76,11 +76,23 @@ async def test_a_hook_that_is_given_twice_runs_once() -> None:
     assert len(hook.runs) == 1
 
 
+class Unclosable(BadLimit):
+    """The same, which will not be given up."""
+
+    async def handle(self, event: Event) -> None:
+        """Wait for something, once more when it is told to end."""
+        try:
+            await super().handle(event)
+        except GeneratorExit:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("kind", [BadLimit, Unclosable])
 @pytest.mark.parametrize("siblings", [0, 1], ids=["alone", "beside another"])
-async def test_a_time_limit_that_cannot_be_told_is_the_hooks_failure(siblings: int) -> None:
+async def test_a_time_limit_that_cannot_be_told_is_the_hooks_failure(siblings: int, kind: type[BadLimit]) -> None:
     """P7: it is attributed and given up like whatever else a hook raises, and the others run."""
     others = [Script(f"other-{n}") for n in range(siblings)]
-    async with stage_of(Hooks({"*": [BadLimit("bad"), *others]})) as stage:
+    async with stage_of(Hooks({"*": [kind("bad"), *others]})) as stage:
         outcome = await settle(stage, delivery_of())
     assert isinstance(outcome, GiveUp)
     assert [failure.hook for failure in outcome.failures] == ["bad"]
