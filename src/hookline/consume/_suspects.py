@@ -52,6 +52,7 @@ class Suspects:
         self._questioned = 0
         self._parked: list[Lane] = []
         self._behind: set[int] = set()
+        self._condemned: set[int] = set()
         self.is_released = False
         """Whether all may run but those that stand behind another."""
         self.pending: set[int] = set()
@@ -70,6 +71,11 @@ class Suspects:
         self._questioned += len(offsets)
         self.pending = offsets
         self._charged = next(iter(offsets)) if alone else None
+
+    def condemn(self, offset: int) -> int:
+        """Note that a record is not run again but buried, and tell how often the process went down with it."""
+        self._condemned.add(offset)
+        return self.charges(offset)
 
     def is_busy(self) -> bool:
         """Tell whether somebody waits for a commit: not those that only wait for their turn."""
@@ -106,12 +112,12 @@ class Suspects:
     def stepped_aside(self, lane: Lane) -> None:
         """Note that a lane will not run for a while: its first record has ended an attempt, the others cannot begin."""
         first, *others = lane.queue
-        if lane.state is LaneState.RESTING:
-            self.ended(first.record.offset)
-        elif lane.state is LaneState.BURYING:  # it is ended once the dead letter is confirmed
+        if lane.state is LaneState.IDLE:
+            self.stands_behind(first.record.offset)
+        elif first.record.offset in self._condemned:  # its charges are needed until the dead letter is confirmed
             self._await_no_longer(first.record.offset)
         else:
-            self.stands_behind(first.record.offset)
+            self.ended(first.record.offset)
         for delivery in others:
             self.stands_behind(delivery.record.offset)
 
@@ -296,7 +302,7 @@ class Inquiry:
 
     def _condemn(self, lane: Lane) -> None:
         record, suspects = lane.queue[0].record, lane.partition.suspects
-        crashes = 0 if suspects is None else suspects.charges(record.offset)
+        crashes = 0 if suspects is None else suspects.condemn(record.offset)
         _log.error("dead-lettering a record that took the process down", record=str(record), crashes=crashes)
         self._scheduler.give_up(lane, crashed(crashes))
 
