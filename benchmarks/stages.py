@@ -54,7 +54,7 @@ class StageProcess:
 
     def start(self) -> None:
         """Start it and return at once."""
-        with self._log.open("wb") as log:
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 [sys.executable, "-c", _RUN, "run", "--config", str(self._config)],
                 cwd=ROOT,
