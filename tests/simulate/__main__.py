@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-import random
+import secrets
 import sys
 import time
 from itertools import count
@@ -19,7 +19,7 @@ _MOST_TOLD = 10
 def main() -> int:
     """Run, and report."""
     asked = _arguments()
-    seed = random.randrange(10**9) if asked.seed is None else asked.seed
+    seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
     metrics = Metrics(domain="sim")
     trace = (lambda text: print(text, flush=True)) if asked.trace else (lambda _: None)  # noqa: T201
     gc.set_threshold(50_000, 20, 100)

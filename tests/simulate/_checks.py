@@ -78,15 +78,21 @@ class Checks:
         epoch.recall_is_sound = epoch.recall_is_sound and recalls
         epoch.found = Durable(epoch.found.position, epoch.found.surely.of_settled(epoch.found.position))
 
-    def closed(self, process: str, number: int) -> None:
-        """Note that a process has been told the end of its epoch, or is no more."""
+    def closed(self, process: str, number: int, *, killed: bool = False) -> None:
+        """Note that a process has been told the end of its epoch, or is no more.
+
+        Whoever ran may be charged with that. When nobody did, or what took the process down ran elsewhere, so may be
+        who was to run next, and who has ended since the last commit.
+        """
         epoch = self.epochs.pop((process, number))
         epoch.is_closed = True
         self.trace(f"{process} is told the end of {number}, in order: {epoch.is_sealed}")
         if epoch.is_sealed:
             return
         running = {run.sent for run in epoch.running}
-        for sent in running or {each for each in epoch.delivered.values() if each.offset not in epoch.settled}:
+        if not (killed and any(sent.kills for sent in running)):
+            running |= {each for each in epoch.delivered.values() if epoch.may_be_charged(each.offset)}
+        for sent in running:
             sent.blame += 1
 
     def fetched(self, process: str, number: int, offset: int) -> int:
@@ -174,7 +180,7 @@ class Checks:
             return
         if epoch.begun.get(sent.identity) == sent.offset:
             del epoch.begun[sent.identity]
-        epoch.settled.add(sent.offset)
+        epoch.settled[sent.offset] = self._clock.tick()
         if kind == "GiveUp":
             epoch.buried[sent.offset] = self._clock.tick()
             self.require(sent.letters, "P1", f"{sent} is given up, and the dead-letter topic does not hold it")
@@ -232,6 +238,7 @@ class Checks:
         number, before = epoch.number, self.durable[epoch.number].position
         self.trace(f"{epoch.process} has committed {number} at {offset} {text}")
         self.require(offset >= before, "P13", f"the commit of partition {number} goes back from {before} to {offset}")
+        epoch.written_at = written_at
         self.durable[number] = epoch.durable(offset, written_at, has_text=bool(text), is_whole=is_whole)
         known = self.durable[number].perhaps | {place for place, when in epoch.ok.items() if when < written_at}
         known |= epoch.found.perhaps

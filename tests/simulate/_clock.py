@@ -43,7 +43,7 @@ class Clock:
         return self.now + self._work_seconds
 
     def tick(self) -> int:
-        """Number what happens, in order."""
+        """Give the number of what happens now, each one higher."""
         self._ticks += 1
         return self._ticks
 

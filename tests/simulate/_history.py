@@ -82,9 +82,7 @@ def _stays(_: World) -> str:
     return "a process does not stop"
 
 
-def _until(
-    world: World, seconds: float, holds: Callable[[], bool], promise: str, say: Callable[[World], str]
-) -> None:
+def _until(world: World, seconds: float, holds: Callable[[], bool], promise: str, say: Callable[[World], str]) -> None:
     give_up = world.clock.now + seconds
     while world.checks.violation is None and not holds():
         if world.clock.now >= give_up:

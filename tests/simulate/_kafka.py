@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING
 
 from hookline.contract import DeadLetter
-from hookline.kafka import Acknowledgement, DeliveryTimeoutError, ErrorKind, KafkaClientError, PositionsUnknownError, Record
+from hookline.kafka import (
+    Acknowledgement,
+    DeliveryTimeoutError,
+    ErrorKind,
+    KafkaClientError,
+    PositionsUnknownError,
+    Record,
+)
 from hookline.kafka._errors import Fault
-from tests.simulate._group import Member, Request
+from tests.simulate._group import Request
 from tests.simulate._setup import LETTERS, TOPIC
 
 if TYPE_CHECKING:
@@ -224,9 +230,7 @@ class FakeReader:
             if since_ms is None or (record.timestamp_ms or 0) >= since_ms:
                 yield record
 
-    async def stream_ranges(
-        self, topic: str, ranges: Mapping[int, tuple[int, int]]
-    ) -> AsyncGenerator[Record, None]:
+    async def stream_ranges(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> AsyncGenerator[Record, None]:
         """Read what was settled."""
         assert topic == TOPIC
         for number, (start, end) in ranges.items():
@@ -247,8 +251,6 @@ class FakeReader:
 
 class FakeSender:
     """Writes dead letters, confirmed after a while: or not, or without saying so."""
-
-    _serial = count()
 
     def __init__(self, world: World, process: Process) -> None:
         self._world = world
@@ -286,7 +288,7 @@ class FakeSender:
                 confirmed.set_result(answer)
 
         loop = self._process.loop
-        self._world.after(self._world.rng.uniform(0.0, 0.02), lambda: loop.call_soon(tell))
+        self._world.after(self._world.rng.uniform(0.0, 0.02), lambda: loop.tell(tell))
 
 
 def fetch_of(headers: Headers) -> int:

@@ -105,13 +105,20 @@ class Epoch:
     """(when, what, charge)."""
     buried: dict[int, int] = field(default_factory=dict)
     delivered: dict[int, Sent] = field(default_factory=dict)
-    settled: set[int] = field(default_factory=set)
+    settled: dict[int, int] = field(default_factory=dict)
+    """When each was."""
+    written_at: int = 0
+    """When its last commit was written."""
     begun: dict[tuple[str, str], int] = field(default_factory=dict)
     """By identity: the offset that has begun and is not settled."""
     completed: deque[tuple[str, str]] = field(default_factory=deque)
     last_started: dict[object, int] = field(default_factory=dict)
     """By subject."""
     running: set[Run] = field(default_factory=set)
+
+    def may_be_charged(self, offset: int) -> bool:
+        """Tell whether the last commit may have named a record that runs alone."""
+        return self.settled.get(offset, self.written_at) >= self.written_at
 
     def charge(self, place: Place) -> int:
         """Tell how many failures are known that count against the budget."""

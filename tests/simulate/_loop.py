@@ -6,7 +6,7 @@ import asyncio
 import heapq
 from collections import deque
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVarTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.simulate._clock import Clock
 
 _DISPOSAL_ROUNDS = 200
+_Ts = TypeVarTuple("_Ts")
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -69,6 +70,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self.turn(len(self._ready), _always)
         raise RuntimeError(f"tasks that cannot be ended: {self.tasks()}")
 
+    def tell(self, callback: Callable[[], None]) -> None:
+        """Call something from outside."""
+        self.call_soon(callback)
+
     def tasks(self) -> set[asyncio.Task[Any]]:
         """Tell the tasks that have not ended."""
         return asyncio.all_tasks(self)
@@ -79,26 +84,28 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Tell the virtual time."""
         return self._clock.now
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
+    ) -> asyncio.Handle:
         """Call as soon as it turns."""
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
     def call_soon_threadsafe(
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Do the same: there is one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, delay: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Call after a virtual delay."""
         return self.call_at(self._clock.now + delay, callback, *args, context=context)
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Call at a virtual time."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)

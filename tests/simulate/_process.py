@@ -91,7 +91,7 @@ class ScriptedHook:
                 run.result = "outage"
                 raise ConnectionError("simulated")
             case Act.KILL:
-                self._process.crash(f"{self.name} kills it")
+                self._process.crash(f"{self.name} kills it", kills=True)
             case _:
                 run.result = "ok"
         self._process.maybe_crash_here("as a hook returns")
@@ -157,7 +157,8 @@ class Process:
         self.runs: dict[int, list[Run]] = {}
         self._partitions: set[int] = set()
         self._is_open = False
-        self.loop = VirtualLoop(world.clock, partial(self._report, "unhandled"))
+        report = partial(self._report, "unhandled")
+        self.loop = VirtualLoop(world.clock, report)  # type: ignore[abstract] # what it lacks is never asked for
         self.stage = self._build_stage(metrics)
         self.engine = self._build_engine()
         self._poller: Poller | None = None
@@ -268,14 +269,14 @@ class Process:
 
     # Its end without a word.
 
-    def crash(self, why: str) -> None:
+    def crash(self, why: str, *, kills: bool = False) -> None:
         """Drop it: nothing of it runs any more."""
         if not self.is_alive or self.is_over:
             return
         self.is_alive = False
         self.world.checks.trace(f"{self.name} crashes: {why}")
         for number in sorted(self._partitions):
-            self.world.checks.closed(self.name, number)
+            self.world.checks.closed(self.name, number, killed=kills)
         self._partitions.clear()
         self.world.died(self)
 
@@ -334,7 +335,16 @@ class Process:
         left = [f"tasks {engine._scheduler._tasks}"] if engine._scheduler._tasks else []
         left += [f"slots {engine._scheduler._slots}"] if engine._scheduler._slots else []
         for each in engine._partitions.values():
-            held = (each.lanes, each.active, each.begun, each.twins, each.busy, each.records, each.size_bytes, each.held)
+            held = (
+                each.lanes,
+                each.active,
+                each.begun,
+                each.twins,
+                each.busy,
+                each.records,
+                each.size_bytes,
+                each.held,
+            )
             left += [f"partition {each.number}: {held}"] if any(held) else []
         return left
 

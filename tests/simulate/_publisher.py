@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,7 @@ class Publisher:
         killers = set(world.rng.sample(range(setup.records), setup.killers))
         for number in range(setup.records):
             moment = world.rng.choice((0.0, 0.0, world.rng.uniform(0.0, setup.seconds * 0.8)))
-            kills = number in killers
-            world.after(moment, lambda kills=kills: self._publish(kills=kills))
+            world.after(moment, partial(self._publish, kills=number in killers))
 
     def _publish(self, *, kills: bool) -> None:
         rng = self._world.rng
@@ -70,11 +70,9 @@ class Publisher:
         hooks = rng.choice((None, failed or None))
         again = rng.random() < 0.2
         headers = letter.republished(hooks=hooks, operation="sim", again=again)
-        self._append(
-            before.partition, letter.key, letter.value, headers, hooks or resolved, kills=False, again=again
-        )
+        self._append(before.partition, letter.key, letter.value, headers, hooks or resolved, kills=False, again=again)
 
-    def _append(  # noqa: PLR0913 - the parts of a record
+    def _append(
         self,
         number: int,
         key: bytes | None,

@@ -66,21 +66,15 @@ def draw_script(rng: random.Random) -> Script:
     )[0]
     done = Step(Act.RETURN, 0.0 if kind == "at once" else rng.choice((0.0, rng.uniform(0.001, 0.2))))
     seconds = rng.choice((0.0, rng.uniform(0.001, 0.1)))
-    match kind:
-        case "flaky":
-            return Script((Step(Act.RAISE_RETRYABLE, seconds),) * rng.randint(1, RETRY.max_attempts - 1), done)
-        case "permanent":
-            return Script((), Step(Act.RAISE_PERMANENT, seconds))
-        case "hang":
-            return Script((Step(Act.RETURN, _HANG_SECONDS),), done)
-        case "swallow":
-            return Script((Step(Act.SWALLOW, _HANG_SECONDS, rng.uniform(0.05, 2.5)),), done)
-        case "exhausted":
-            return Script((), Step(Act.RAISE_RETRYABLE, seconds))
-        case "dependency":
-            return Script((), Step(Act.ASK_DEPENDENCY, seconds))
-        case _:
-            return Script((), done)
+    scripts = {
+        "flaky": Script((Step(Act.RAISE_RETRYABLE, seconds),) * rng.randint(1, RETRY.max_attempts - 1), done),
+        "permanent": Script((), Step(Act.RAISE_PERMANENT, seconds)),
+        "hang": Script((Step(Act.RETURN, _HANG_SECONDS),), done),
+        "swallow": Script((Step(Act.SWALLOW, _HANG_SECONDS, rng.uniform(0.05, 2.5)),), done),
+        "exhausted": Script((), Step(Act.RAISE_RETRYABLE, seconds)),
+        "dependency": Script((), Step(Act.ASK_DEPENDENCY, seconds)),
+    }
+    return scripts.get(kind, Script((), done))
 
 
 def killer(rng: random.Random) -> Script:

@@ -77,8 +77,8 @@ def draw_setup(rng: random.Random) -> Setup:
         faults=_draw_faults(rng, seconds),
         killers=rng.choice((0, 0, 0, 1, 1, 2)),
         crashes=rng.choice((0, 0, 1, 2, 3)),
-        freezes=rng.choice((0, 0, 1, 2)),
-        evictions=rng.choice((0, 0, 0, 1, 2)),
+        freezes=rng.choice((0, 0, 1, 2, 3)),
+        evictions=rng.choice((0, 0, 1, 2, 4)),
         restarts=rng.choice((0, 0, 1, 2)),
         joins=rng.choice((0, 0, 1, 2)),
     )

@@ -29,7 +29,9 @@ _MANY = 1_000_000
 class World:
     """Holds everything of a history, and decides what happens next."""
 
-    def __init__(self, setup: Setup, clock: Clock, rng: random.Random, metrics: Metrics, trace: Callable[[str], None]):
+    def __init__(
+        self, setup: Setup, clock: Clock, rng: random.Random, metrics: Metrics, trace: Callable[[str], None]
+    ) -> None:
         self.setup = setup
         self.clock = clock
         self.rng = rng
@@ -187,12 +189,17 @@ class World:
     def _freeze(self, process: Process) -> None:
         self.checks.trace(f"{process.name} is frozen")
         process.is_frozen = True
-        self.after(SESSION_SECONDS, lambda: process.is_frozen and self.group.leave(process.member))
+        self.after(SESSION_SECONDS, lambda: self._miss(process))
         self.after(self.rng.uniform(0.1, 2 * SESSION_SECONDS), lambda: self._thaw(process))
+
+    def _miss(self, process: Process) -> None:
+        if process.is_frozen:
+            self.group.leave(process.member)
 
     def _thaw(self, process: Process) -> None:
         self.checks.trace(f"{process.name} goes on")
         process.is_frozen = False
+        process.recall_broke()  # its time may have passed
 
     def _restart(self, process: Process) -> None:
         process.ask_to_stop()
