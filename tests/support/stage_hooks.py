@@ -129,7 +129,7 @@ class Coroutine:
                 await asyncio.sleep(_LOOK_SECONDS)
             case "crowd":
                 with self._world.in_a_crowd():
-                    await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(20 * _LOOK_SECONDS)
             case "fail":
                 raise ValueError("it never works")
             case "time-out":
