@@ -8,6 +8,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from unittest.mock import patch
+from zlib import crc32
+
+from hookline.consume._partition import Lane, Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +51,15 @@ class Clock:
         return self._ticks
 
 
+def _hash_of_lane(lane: Lane) -> int:
+    """Hash by what it is, not by where it lies in memory, or the order of a set would differ from run to run."""
+    return crc32(lane.key) if isinstance(lane.key, bytes) else lane.key or 0
+
+
+def _hash_of_partition(partition: Partition) -> int:
+    return partition.number
+
+
 @contextmanager
 def virtual(clock: Clock, seed: int) -> Iterator[None]:
     """Give the product this clock, and its chance from this seed; silence its log."""
@@ -63,6 +75,8 @@ def virtual(clock: Clock, seed: int) -> Iterator[None]:
             patch.object(time, "perf_counter", clock.work),
             patch(f"{scheduler}.time", clock.wall),
             patch(f"{scheduler}.perf_counter", clock.work),
+            patch.object(Lane, "__hash__", _hash_of_lane),
+            patch.object(Partition, "__hash__", _hash_of_partition),
         ):
             yield
     finally:

@@ -94,7 +94,7 @@ def _until(world: World, seconds: float, holds: Callable[[], bool], promise: str
 def _is_at_rest(world: World) -> bool:
     sent = [each for records in world.checks.sent.values() for each in records.values()]
     owned = {number for _, number in world.checks.epochs}
-    is_owned = owned == set(range(world.setup.partitions))
+    is_owned = owned == set(range(world.setup.partitions)) and all(each.member.is_counted for each in world.processes)
     is_done = is_owned and all(world.checks.is_settled(each) for each in sent)
     return is_done and not _uncommitted(world) and not _leftovers(world)
 
