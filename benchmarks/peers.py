@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -143,6 +144,7 @@ def _java_command() -> tuple[str, ...]:
         raise MissingPeerError("needs a Java development kit, and there is none")
     jars = _jars()
     classes = Path(tempfile.mkdtemp(prefix="hookline-bench-java-"))
+    atexit.register(shutil.rmtree, classes, ignore_errors=True)
     _call([compiler, "-cp", f"{jars}/*", "-d", str(classes), str(_JAVA_SOURCE)], "compile the Java peer")
     return (java, "-Xms512m", "-Xmx1g", "-cp", f"{jars}/*:{classes}", _JAVA_SOURCE.stem)
 
