@@ -101,9 +101,9 @@ class Journal:
         """Return (subject, version) of every event that was handled."""
         return {(entry.subject, entry.version) for entry in self.entries("ended")}
 
-    def open_gate(self) -> None:
-        """Let the hooks that wait at the gate go on."""
-        (self._folder / GATE).touch()
+    def open_gate(self, pid: int | None = None) -> None:
+        """Let the hooks that wait at the gate go on, in all processes or in one."""
+        (self._folder / (GATE if pid is None else f"{GATE}-{pid}")).touch()
 
 
 class StageProcess:

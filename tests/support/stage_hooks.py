@@ -53,6 +53,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self._gate = folder / GATE
+        self._own_gate = folder / f"{GATE}-{os.getpid()}"
         self._path = folder / JOURNAL
         self._journal = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._here = 0
@@ -83,8 +84,8 @@ class World:
             self._here -= 1
 
     def gate_is_open(self) -> bool:
-        """Tell whether those who wait may go on."""
-        return self._gate.exists()
+        """Tell whether those who wait may go on, here or everywhere."""
+        return self._gate.exists() or self._own_gate.exists()
 
     async def until_open(self) -> None:
         """Wait for the gate."""
@@ -107,9 +108,13 @@ class Coroutine:
         """Act, and note the beginning and the end."""
         self._world.note("began", self.name, event)
         act = event.type.split(".")[self._part]
-        if act.startswith("exit"):
-            self._exit(act, event)
-        await self._act(act)
+        self._exit(act, event)
+        try:
+            await self._act(act)
+            self._fail(act)
+        except ValueError:
+            self._world.note("failed", self.name, event)
+            raise
         self._world.note("ended", self.name, event)
 
     def _exit(self, act: str, event: Event) -> None:
@@ -123,26 +128,16 @@ class Coroutine:
             case "exit-later":
                 raise TimeoutError("not the first time")
 
-    async def _act(self, act: str) -> None:  # noqa: C901 - a table of acts
+    async def _act(self, act: str) -> None:
         match act:
             case "work":
                 await asyncio.sleep(_LOOK_SECONDS)
             case "crowd":
                 with self._world.in_a_crowd():
                     await asyncio.sleep(20 * _LOOK_SECONDS)
-            case "fail":
-                raise ValueError("it never works")
-            case "time-out":
-                raise TimeoutError("it never works, and may be tried again")
-            case "not-yet":
-                if not self._world.gate_is_open():
-                    raise TimeoutError("not before the gate is open")
-            case "wait":
+            case "wait" | "wait-and-fail":
                 await self._world.until_open()
-            case "wait-and-fail":
-                await self._world.until_open()
-                raise ValueError("it did not work")
-            case "ignore":
+            case "ignore" | "ignore-and-fail":
                 await self._ignore_cancellation()
             case "give-in":
                 await self._return_when_cancelled()
@@ -150,6 +145,15 @@ class Coroutine:
                 _sleep_until(self._world)
             case "thread":
                 await asyncio.to_thread(_sleep_until, self._world)
+
+    def _fail(self, act: str) -> None:
+        match act:
+            case "fail" | "wait-and-fail" | "ignore-and-fail":
+                raise ValueError("it never works")
+            case "time-out":
+                raise TimeoutError("it never works, and may be tried again")
+            case "not-yet" if not self._world.gate_is_open():
+                raise TimeoutError("not before the gate is open")
 
     async def _ignore_cancellation(self) -> None:
         while not self._world.gate_is_open():
