@@ -13,6 +13,7 @@ from hookline.consume import (
     Delivery,
     Done,
     Engine,
+    EngineMeter,
     EngineSettings,
     GiveUp,
     Handler,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from hookline.contract import DeadLetterClass
+    from hookline.telemetry import Metrics
     from tests.support.kafka import TestBroker
 
 QUICK = RetryPolicy(max_attempts=3, initial_seconds=0.05, max_seconds=0.1)
@@ -115,6 +117,7 @@ async def running(  # noqa: PLR0913 - what an engine is wired to, each by name
     drain_seconds: float = 5.0,
     options: dict[str, str] | None = None,
     memory: Memory | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[Rig]:
     """Run an engine on a broker, stopped at the end; with a memory it reads back what has completed, as a service does."""
     client = client_of(broker, options)
@@ -127,6 +130,7 @@ async def running(  # noqa: PLR0913 - what an engine is wired to, each by name
         dead_letters=DeadLetterWriter(producer, dead_letters) if dead_letters else None,
         settings=settings or EngineSettings(),
         observer=watcher,
+        meter=EngineMeter(metrics),
         memory=memory,
         recollection=Recollection(TopicReader(client), topic, dead_letters, memory) if memory else None,
     )

@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tests.support.ports import free_ports
@@ -18,19 +19,21 @@ from ._settings import HEAP, KAFKA_VERSION, Addresses
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class OwnKafka(RealKafka):
     """A local Kafka for tests that take it away: it freezes, dies and comes back with its data, at one address."""
 
-    def __init__(self, folder: Path, java: str, libraries: Path) -> None:
+    def __init__(self, folder: Path, java: str, libraries: Path, settings: Mapping[str, str]) -> None:
         port, controller = free_ports(2)
         super().__init__(f"127.0.0.1:{port}", version=KAFKA_VERSION, how="of a test's own")
         self._folder = folder
         self._java = [java, HEAP, f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}", "-cp", f"{libraries}/*"]
         self._process: subprocess.Popen[bytes] | None = None
         _configure(folder, Addresses(self.bootstrap, self.bootstrap, f"127.0.0.1:{controller}"))
+        with (folder / "server.properties").open("a") as properties:
+            properties.writelines(f"{name}={value}\n" for name, value in settings.items())
         _format(self._java, folder)
 
     def start(self) -> None:
@@ -77,12 +80,12 @@ class OwnKafka(RealKafka):
 
 
 @contextlib.contextmanager
-def own_kafka() -> Iterator[OwnKafka]:
-    """Run a Kafka that the caller may freeze and kill. NoKafkaError without Java or the jars."""
+def own_kafka(settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[OwnKafka]:
+    """Run a Kafka with these settings that the caller may freeze and kill. NoKafkaError without Java or the jars."""
     java, libraries = _java(), kafka_libraries()
     folder = Path(tempfile.mkdtemp(prefix="hookline-own-kafka-"))
     (folder / "guard").mkdir()
-    kafka = OwnKafka(folder, java, libraries)
+    kafka = OwnKafka(folder, java, libraries, settings)
     try:
         kafka.start()
         yield kafka
