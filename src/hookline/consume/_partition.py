@@ -79,12 +79,12 @@ class Partition:
     Its identity is the epoch: a partition that is revoked and assigned again is another object, and what ends late in
     the old one changes nothing, since nobody commits from a closed one.
 
-    The consumer thread writes `*taken*`, `paused` and `lag_records`, the event loop all else, and each side only reads
+    The consumer thread writes `*taken*`, `paused`, `full_since` and `lag_records`, the event loop all else, and each side only reads
     the other's; but both set `closing` and `closed`, only ever to True.
     """
 
     __slots__ = (
-        "active", "begun", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "held",
+        "active", "begun", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "full_since", "held",
         "held_back", "lag_records", "lanes", "last_taken", "number", "paused", "quiet", "released_bytes",
         "released_records", "suspects", "taken_bytes", "taken_records", "tracker", "twins",
     )  # fmt: skip
@@ -126,6 +126,8 @@ class Partition:
         """Dead letters that could not be written yet; while there are any the intake brakes."""
         self.paused: bool | None = None
         """What the client was told last; None before it was told anything, since it may remember an earlier epoch."""
+        self.full_since: float | None = None
+        """Since when it is full without being paused, by the monotonic clock."""
         self.closing = False
         """No record starts any more."""
         self.closed = False

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from hookline.kafka import CommitError, KafkaClientError
+from hookline.kafka import CommitError, ErrorKind, KafkaClientError
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.05
 _HURRY_SECONDS = 0.002
+_BREATH_SECONDS = 0.002
+_PATIENCE_SECONDS = 0.1
+_CLOSE_ATTEMPTS = 20
+_CLOSE_POLL_SECONDS = 0.1
 _MEASURE_SECONDS = 1.0
 _POSITIONS_SECONDS = 10.0
 _DRAIN_MARGIN_SECONDS = 2.0
@@ -140,16 +144,25 @@ class Poller:
         """Begin the commit that waits, brake or let go, and poll once."""
         consumer = self._own_consumer()
         self._begin_commits(consumer)
-        self._balance(consumer)
+        is_full = self._balance(consumer)
         self._measure(consumer)
-        records = consumer.poll(self._settings.poll_records, _HURRY_SECONDS if self.hurry else _POLL_SECONDS)
-        if records:
-            self._hand_over(consumer, records)
+        if is_full:
+            self._poll(consumer, 1, 0.0)
+            self._rest(_BREATH_SECONDS)
+        else:
+            self._poll(consumer, self._settings.poll_records, _HURRY_SECONDS if self.hurry else _POLL_SECONDS)
 
     def close(self) -> None:
-        """Commit what was let go in order, and leave the group."""
-        self._commit_finals(self._partitions.values())
-        self._own_consumer().close()
+        """Commit what was let go in order, and leave the group.
+
+        While the group is rebalanced a commit may be refused, until that is over, which takes polls.
+        """
+        consumer = self._own_consumer()
+        for _ in range(_CLOSE_ATTEMPTS):
+            if self._commit_finals(self._partitions.values()):
+                break
+            consumer.poll(1, _CLOSE_POLL_SECONDS)
+        consumer.close()
 
     def assigned(self, partitions: Sequence[int]) -> None:
         """Open a new epoch for each partition, and say so to the broker before its first record begins."""
@@ -165,7 +178,10 @@ class Poller:
         self._meter.rebalanced("revoked", partitions)
         leaving = self._remove(partitions)
         self._drain(leaving)
-        self._commit_finals(leaving)
+        for _ in range(_CLOSE_ATTEMPTS):
+            if self._commit_finals(leaving):
+                break
+            self._rest(_CLOSE_POLL_SECONDS)
 
     def lost(self, partitions: Sequence[int]) -> None:
         """Forget partitions that are somebody else's: a commit would rewind them."""
@@ -236,12 +252,28 @@ class Poller:
             return fresh, []
         return fresh, records[start:]
 
-    def _balance(self, consumer: GroupConsumer) -> None:
-        """Tell the client which partitions rest, of those for which that has changed."""
+    def _poll(self, consumer: GroupConsumer, most: int, seconds: float) -> None:
+        records = consumer.poll(most, seconds)
+        if records:
+            self._hand_over(consumer, records)
+
+    def _balance(self, consumer: GroupConsumer) -> bool:
+        """Tell the client which partitions rest, of those for which that has changed.
+
+        True when one is full, but was not for long: to pause it would throw away what the client has fetched ahead, so
+        it is better left there for a moment.
+        """
         most_records, most_bytes = self._settings.window_records, self._settings.window_bytes
         wanted: dict[bool, list[int]] = {True: [], False: []}
+        is_full, now = False, time.monotonic()
         for partition in self._partitions.values():
             rest = partition.wants_pause(most_records, most_bytes)
+            if not rest:
+                partition.full_since = None
+            elif partition.paused is False and now < (partition.full_since or now) + _PATIENCE_SECONDS:
+                partition.full_since = partition.full_since or now
+                is_full = True
+                continue
             if rest is not partition.paused:
                 partition.paused = rest
                 wanted[rest].append(partition.number)
@@ -249,6 +281,7 @@ class Poller:
             consumer.pause(wanted[True])
         if wanted[False]:
             consumer.resume(wanted[False])
+        return is_full
 
     def _measure(self, consumer: GroupConsumer) -> None:
         now = time.monotonic()
@@ -277,22 +310,30 @@ class Poller:
         except CommitError as error:
             self.committed(error)
 
-    def _commit_finals(self, partitions: Iterable[Partition]) -> None:
-        """Commit how partitions were left in order. One that could not be drained stays marked as open: it may be why."""
+    def _commit_finals(self, partitions: Iterable[Partition]) -> bool:
+        """Commit how partitions were left in order; False when that was refused and may be tried again.
+
+        One that could not be drained stays marked as open: it may be why.
+        """
         finals = {each: each.final for each in partitions if each.final is not None and each.final != each.committed}
-        self._commit_now(finals)
+        error = self._commit_now(finals)
+        if error is not None and error.fault.kind is ErrorKind.RETRYABLE:
+            return False
         for partition in finals:
             partition.final = None
+        return True
 
-    def _commit_now(self, positions: Mapping[Partition, Position]) -> None:
+    def _commit_now(self, positions: Mapping[Partition, Position]) -> CommitError | None:
         if not positions:
-            return
+            return None
         try:
             self._commit_or_offset_alone(_by_number(positions))
-            self._meter.committed(None)
         except CommitError as error:
             self._meter.committed(error)
             _log.warning("commit refused", error=str(error), partitions=sorted(each.number for each in positions))
+            return error
+        self._meter.committed(None)
+        return None
 
     def _commit_or_offset_alone(self, positions: Mapping[int, Position]) -> None:
         consumer = self._own_consumer()
@@ -312,6 +353,9 @@ class Poller:
             self._await(drained, seconds + _DRAIN_MARGIN_SECONDS)
         for partition in partitions:
             partition.closing = partition.closed = True
+
+    def _rest(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def _await(self, future: concurrent.futures.Future[None], seconds: float) -> None:
         concurrent.futures.wait([future], seconds)
