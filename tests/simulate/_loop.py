@@ -28,6 +28,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._numbers = count()
         self._is_running = False
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     # Asked by the one who drives it.
 
@@ -63,7 +64,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             tasks = self.tasks()
             if not tasks:
                 return
-            for task in tasks:
+            for task in tuple(tasks):
                 task.cancel()
             if not self._ready and self._timers:
                 self._ready.append(heapq.heappop(self._timers)[2])
@@ -76,7 +77,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         """Tell the tasks that have not ended."""
-        return asyncio.all_tasks(self)
+        return self._tasks or asyncio.all_tasks(self)  # the second one looks through those of all loops
 
     # Asked by asyncio.
 
@@ -118,7 +119,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def create_task(self, coro: Coroutine[Any, Any, Any], **named: Any) -> asyncio.Task[Any]:  # type: ignore[override] # a coroutine is all that comes here
         """Make a task."""
-        return asyncio.Task(coro, loop=self, **named)
+        task = asyncio.Task(coro, loop=self, **named)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Report what nobody has handled."""

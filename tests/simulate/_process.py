@@ -187,6 +187,7 @@ class Process:
         engine._polling = self.loop.create_future()
         poller = engine._poller
         poller._await = self._await
+        poller._rest = partial(self.world.block, self)
         poller.commit = partial(self._write, poller.commit)
         self._poller = poller
         self.poll_at = self.world.clock.now

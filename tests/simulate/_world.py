@@ -84,21 +84,22 @@ class World:
         now, next_at = self.clock.now, self.clock.now + 3_600.0
         acts: list[Callable[[], None]] = []
         if self._agenda:
-            next_at = min(next_at, self._agenda[0][0])
+            next_at = self._agenda[0][0]
             if next_at <= now:
                 acts.append(self._act)
         for process in self.processes:
             if process.is_frozen:
                 continue
             loop_at = process.loop.due_at()
-            if loop_at is not None:
-                next_at = min(next_at, loop_at)
-                if loop_at <= now:
-                    acts.append(process.turn)
-            if process.poll_at is not None and not process.is_polling:
-                next_at = min(next_at, process.poll_at)
-                if process.poll_at <= now:
-                    acts.append(process.poll)
+            if loop_at is not None and loop_at < next_at:
+                next_at = loop_at
+            if loop_at is not None and loop_at <= now:
+                acts.append(process.turn)
+            poll_at = None if process.is_polling else process.poll_at
+            if poll_at is not None and poll_at < next_at:
+                next_at = poll_at
+            if poll_at is not None and poll_at <= now:
+                acts.append(process.poll)
         return acts, next_at
 
     def nudge(self) -> None:
