@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.kafka import EmbeddedBroker
-from tests.support.kafka import TestBroker
+from tests.support.kafka import NoKafkaError, TestBroker
+from tests.support.kafka._own import own_kafka
+from tests.support.missing import missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.support.kafka._own import OwnKafka
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +30,13 @@ def broker(request: pytest.FixtureRequest) -> TestBroker:
     if request.param == "embedded":
         return TestBroker(request.getfixturevalue("_embedded"))
     return TestBroker(request.getfixturevalue("real_kafka"))
+
+
+@pytest.fixture(scope="session")
+def terse_kafka() -> Iterator[OwnKafka]:
+    """Run a broker that takes records of 100 kB at most, and next to no metadata with a commit."""
+    try:
+        with own_kafka({"message.max.bytes": "100000", "offset.metadata.max.bytes": "20"}) as kafka:
+            yield kafka
+    except NoKafkaError as error:
+        missing(str(error))

@@ -15,19 +15,16 @@ from hookline.consume import Delivery, Duplicate, Fingerprint
 from hookline.contract import DeadLetterClass
 from hookline.telemetry import Metrics
 from tests.support.engine import QUICK, ScriptedHandler, forever, running, until_settled
-from tests.support.kafka import NoKafkaError, TestBroker
-from tests.support.kafka._own import own_kafka
-from tests.support.missing import missing
+from tests.support.kafka import TestBroker
 from tests.support.positions import commit, marks_of, positions
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hookline.consume import Identity
     from hookline.consume._marks import Marks
     from hookline.kafka import Record
     from tests.support.kafka import RealKafka
+    from tests.support.kafka._own import OwnKafka
 
 _SECONDS = 30
 _RECORDS = 1_400
@@ -82,16 +79,6 @@ def long_topic(real_kafka: RealKafka) -> str:
         producer.produce(topic, b"%d" % number, b"s%d" % number, partition=0)
     producer.flush(_SECONDS)
     return topic
-
-
-@pytest.fixture(scope="module")
-def terse_kafka() -> Iterator[TestBroker]:
-    """Give a broker that takes next to no metadata with a commit."""
-    try:
-        with own_kafka({"offset.metadata.max.bytes": "20"}) as kafka:
-            yield TestBroker(kafka)
-    except NoKafkaError as error:
-        missing(str(error))
 
 
 @pytest.mark.parametrize("released", _RELEASED)
@@ -165,9 +152,10 @@ async def test_what_retention_deleted_unread_is_counted_and_logged(
     assert (line["records"], line["first"], line["last"]) == (3, 2, 4)
 
 
-async def test_a_broker_that_refuses_metadata_is_given_the_offset_alone(terse_kafka: TestBroker) -> None:
+@pytest.mark.real_broker
+async def test_a_broker_that_refuses_metadata_is_given_the_offset_alone(terse_kafka: OwnKafka) -> None:
     """P1, P5, P6: counted; what is settled is committed and what fails is retried and dead-lettered all the same."""
-    broker, metrics, group = terse_kafka, Metrics(domain="test"), "terse"
+    broker, metrics, group = TestBroker(terse_kafka), Metrics(domain="test"), "terse"
     topic, dead = broker.topic(partitions=1), broker.topic(partitions=1)
     for number in range(20):
         broker.send(topic, b"s%d" % number, b"%d" % number)
