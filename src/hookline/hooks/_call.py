@@ -197,6 +197,7 @@ class InThread:
                 await asyncio.wait((running,))
             if not limit.expired():
                 raise
+            _close_late(running)
             raise _overdue(seconds) from error.__cause__ or error
         if limit.expired():
             raise _overdue(seconds)
@@ -216,6 +217,13 @@ class InThread:
 
 def _overdue(timeout_seconds: float) -> TimeoutError:
     return TimeoutError(f"not done within {timeout_seconds:g} s")
+
+
+def _close_late(running: Running) -> None:
+    """Close the coroutine that a plain function returned when its time was over, for nobody will await it."""
+    result = None if running.cancelled() else running.result()
+    if isinstance(result, Returned) and inspect.iscoroutine(result.value):
+        result.value.close()
 
 
 async def _result_of(running: Running) -> None:
