@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, cast
@@ -16,7 +17,7 @@ from hookline.hooks._call import THREADS
 from tests.support.hooks import Acting, attempt, delivery_of, event_of, settle, stage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 _PLACE: ContextVar[str] = ContextVar("_PLACE", default="nowhere")
 
@@ -119,6 +120,29 @@ async def test_a_thread_past_its_time_holds_its_subject() -> None:
         let_go.set()
         assert not isinstance(await running, Done)
     assert len(inside) == 1
+
+
+async def test_a_coroutine_that_a_function_returns_too_late_is_closed() -> None:
+    """P10: its time was over before it began, so it is not run, and nobody is warned that it was forgotten."""
+    let_go = threading.Event()
+    returned: list[Coroutine[object, object, None]] = []
+    ran: list[Event] = []
+
+    async def work(event: Event) -> None:
+        ran.append(event)
+
+    def block(event: Event) -> object:
+        let_go.wait(30)
+        returned.append(work(event))
+        return returned[0]
+
+    async with stage_of(Hooks({"*": [plain(block)]}), timeout_seconds={"plain": 0.01}) as stage:
+        running = asyncio.create_task(attempt(stage, delivery_of()))
+        await asyncio.wait([running], timeout=0.1)
+        let_go.set()
+        assert not isinstance(await running, Done)
+    assert inspect.getcoroutinestate(returned[0]) == inspect.CORO_CLOSED
+    assert ran == []
 
 
 async def test_waiting_for_a_thread_takes_nothing_of_a_time_limit() -> None:
