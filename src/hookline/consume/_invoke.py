@@ -113,12 +113,13 @@ def begin_coroutine(function: Callable[[A], Coroutine[Any, Any, None]], argument
     return Suspended(coroutine, context, awaited)
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
+    """Tell whether somebody asked for the end of this task, be it the code that runs in it."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = _is_cancelled) -> Returned[T] | Raised:
+async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = is_cancelled) -> Returned[T] | Raised:
     """Await foreign code and turn what it raises into a value.
 
     Raises CancelledError when `is_cut_off` says that this task was cancelled from outside: that is no failure, and
@@ -131,26 +132,19 @@ async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = _is_cancel
         result = Returned(await work)
     except BaseException as error:  # noqa: BLE001 - the boundary to foreign code: from here on its error is a value
         result = Raised(error)
-    if is_cut_off() or await _forgets_cancellation(is_cut_off):
+    if is_cut_off() or (is_cancelled() and await forgets_cancellation(is_cut_off)):
         raise asyncio.CancelledError
     return result
 
 
-async def forget_cancellation() -> None:
-    """Undo what code that ended at once did with this task's own `cancel`: it is neither a failure nor the next code's."""
-    await _forgets_cancellation(lambda: False)
-
-
-async def _forgets_cancellation(is_cut_off: Callable[[], bool]) -> bool:
+async def forgets_cancellation(is_cut_off: Callable[[], bool] = lambda: False) -> bool:
     """Undo what the code did with this task's own `cancel`, or the next code that runs in it would be cancelled.
 
     Before Python 3.13 `uncancel` leaves a cancellation that was not thrown yet, which is taken here. Tells whether the
     task was cut off meanwhile.
     """
     task = asyncio.current_task()
-    if task is None or not task.cancelling():
-        return False
-    while task.cancelling():
+    while task is not None and task.cancelling():
         task.uncancel()
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.sleep(0)

@@ -210,9 +210,13 @@ class Partition:
         try:
             yield
         finally:
-            self.busy.discard(lane)
-            if self.quiet is not None and not self.busy and not self.quiet.done():
-                self.quiet.set_result(None)
+            self.note_idle(lane)
+
+    def note_idle(self, lane: Lane) -> None:
+        """Note that a lane is busy no more."""
+        self.busy.discard(lane)
+        if self.quiet is not None and not self.busy and not self.quiet.done():
+            self.quiet.set_result(None)
 
     async def until_quiet(self) -> None:
         """Wait until no lane is busy."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ._dedupe import Completed
 from ._delivery import Delivery, listeners_of
-from ._invoke import Raised, begin, begin_attempt, forget_cancellation, invoke
+from ._invoke import Raised, begin, begin_attempt, forgets_cancellation, invoke, is_cancelled
 from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Retry
 from ._partition import Lane, LaneState
 from ._ready import ReadyLanes
@@ -146,7 +146,8 @@ class Scheduler:
         try:
             while goes_on and has_slot:
                 attempt = self._next()
-                await forget_cancellation()
+                if is_cancelled():  # by code that ended at once: it is neither a failure nor the next code's
+                    await forgets_cancellation()
                 if attempt is None:
                     break
                 self.wake()
@@ -163,13 +164,15 @@ class Scheduler:
         lane = attempt.lane
         lane.task = asyncio.current_task()
         lane.state = LaneState.RUNNING
+        lane.partition.busy.add(lane)
         try:
-            with lane.partition.at_work(lane):
-                result = await invoke(attempt.rest, attempt.is_cut_off)
+            result = await invoke(attempt.rest, attempt.is_cut_off)
         except asyncio.CancelledError:
             if not attempt.is_cut_off():
                 raise
             return False
+        finally:
+            lane.partition.note_idle(lane)
         lane.task = None
         self._conclude(lane, attempt.delivery, result if isinstance(result, Raised) else DONE)
         return True

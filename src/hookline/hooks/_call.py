@@ -6,13 +6,18 @@ import asyncio
 import contextvars
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from hookline.consume import Raised, Returned, Suspended
 
+from ._deadlines import Deadlines
 from ._log import say_no_thread_left, say_overdue, say_stuck
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hookline.consume import Delivery
     from hookline.contract import Event
     from hookline.telemetry import Metrics
@@ -34,17 +39,32 @@ Rest: TypeAlias = "Suspended | InThread"
 class Call:
     """One run of a hook that has not ended."""
 
-    __slots__ = ("delivery", "ends_at", "event", "hook", "is_stuck", "thread")
+    __slots__ = (
+        "delivery", "ends_at", "event", "hook", "is_expired", "is_stuck", "limit_seconds", "task", "thread",
+    )  # fmt: skip
 
-    def __init__(self, hook: WiredHook, delivery: Delivery, event: Event) -> None:
+    def __init__(self, hook: WiredHook, delivery: Delivery, event: Event, limit_seconds: float) -> None:
         self.hook = hook
+        self.limit_seconds = limit_seconds
         self.delivery = delivery
         self.event = event
-        self.ends_at: float | None = None
-        """By the loop's clock: when its time is over. None before its time has begun."""
+        self.ends_at = inf
+        """By the loop's clock: when its time is over. Without end before its time has begun."""
+        self.is_expired = False
         self.is_stuck = False
+        self.task = asyncio.current_task()
         self.thread: Running | None = None
         """The thread that runs it, if one does; it may outlive the attempt."""
+
+    def expire(self) -> None:
+        """Cancel it: its time is over."""
+        self.is_expired = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def is_cancelled_too(self) -> bool:
+        """Take back the cancellation of `expire`; tells whether somebody else has cancelled the task as well."""
+        return self.task is not None and self.task.uncancel() > 0
 
 
 class NoteStuck(Protocol):
@@ -68,6 +88,7 @@ class Caller:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="hook")
         self._free = asyncio.Semaphore(threads)
         self._calls: set[Call] = set()
+        self._deadlines = Deadlines()
         self._looking: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -78,6 +99,7 @@ class Caller:
         """Let go of the threads without waiting for those that still run."""
         if self._looking is not None:
             self._looking.cancel()
+        self._deadlines.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def in_thread(self, hook: WiredHook, event: Event) -> Rest:
@@ -86,17 +108,34 @@ class Caller:
 
     async def finish(self, rest: Rest, hook: WiredHook, delivery: Delivery, event: Event, seconds: float) -> None:
         """Go on with a call. Raises what the hook raises, and TimeoutError when it outlives `seconds`."""
-        call = Call(hook, delivery, event)
+        call = Call(hook, delivery, event, seconds)
         self._calls.add(call)
         try:
             if isinstance(rest, Suspended):
-                await finish_within(seconds, rest, call)
+                self._limit(call)
+                await rest.finish()
             else:
-                await rest.within(seconds, call)
+                await rest.finish(partial(self._limit, call), call)
+        except asyncio.CancelledError as error:
+            if not call.is_expired or call.is_cancelled_too():
+                raise
+            raise _overdue(seconds) from error
+        except BaseException:
+            if call.is_expired:
+                call.is_cancelled_too()
+            raise
         finally:
             self._end(call)
+        if call.is_expired:  # it swallowed the cancellation and returned in the middle of its work
+            call.is_cancelled_too()
+            raise _overdue(seconds)
+
+    def _limit(self, call: Call) -> None:
+        call.ends_at = asyncio.get_running_loop().time() + call.limit_seconds
+        self._deadlines.add(call)
 
     def _end(self, call: Call) -> None:
+        self._deadlines.discard(call)
         if call.is_stuck and not call.delivery.cut_off:
             self._note_stuck(call.delivery, call.hook.name, is_stuck=False)
         if call.thread is None or call.thread.done():
@@ -109,7 +148,7 @@ class Caller:
         now = asyncio.get_running_loop().time()
         late: dict[str, float] = {}
         for call in self._calls:
-            if call.is_stuck and call.ends_at is not None:
+            if call.is_stuck:
                 late[call.hook.name] = max(late.get(call.hook.name, 0.0), now - call.ends_at)
         return late
 
@@ -129,7 +168,7 @@ class Caller:
 
     def _mark_stuck(self, now: float) -> None:
         for call in self._calls:
-            if not call.is_stuck and call.ends_at is not None and now > call.ends_at + STUCK_AFTER_SECONDS:
+            if not call.is_stuck and now > call.ends_at + STUCK_AFTER_SECONDS:
                 call.is_stuck = True
                 call.delivery.release_slot()
                 self._note_stuck(call.delivery, call.hook.name, is_stuck=True)
@@ -138,7 +177,7 @@ class Caller:
     def _let_wait(self, *, is_news: bool) -> None:
         """Take the slots of those that wait for a thread: there is none left."""
         for call in self._calls:
-            if call.ends_at is None:
+            if call.ends_at == inf:
                 call.delivery.release_slot()
         if is_news:
             say_no_thread_left(self._most_threads)
@@ -153,22 +192,6 @@ class Caller:
         return {name for name, count in counts.items() if count}
 
 
-async def finish_within(seconds: float, suspended: Suspended, call: Call) -> None:
-    """Go on with a coroutine. Raises what it raises, and TimeoutError when it outlives `seconds`."""
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            call.ends_at = limit.when()
-            await suspended.finish()
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        # The cause has the frames in which the hook was cut off.
-        raise _overdue(seconds) from error.__cause__ or error
-    if limit.expired():  # it swallowed the cancellation and returned in the middle of its work
-        raise _overdue(seconds)
-
-
 class InThread:
     """A call of a plain function that waits for a thread. The wait for it is none of the hook's time."""
 
@@ -181,38 +204,30 @@ class InThread:
     def close(self) -> None:
         """Give it up: it has not begun."""
 
-    async def within(self, seconds: float, call: Call) -> None:
-        """Run it. Raises what it raises, and TimeoutError once it has ended when it outlived `seconds`."""
+    async def finish(self, begins: Callable[[], None], call: Call) -> None:
+        """Run it, once there is a thread; `begins` is called then. Raises what it raises; cancelled, only once it has ended."""
         await self._free.acquire()
-        limit, running = self._start(seconds)
-        call.thread = running
+        running = call.thread = self._start()
+        begins()
         try:
-            async with limit:
-                call.ends_at = limit.when()
-                await _result_of(running)
-        except TimeoutError as error:
-            if not running.done():
-                say_overdue(self._event, self._hook.name, seconds)
+            await _result_of(running)
+        except asyncio.CancelledError:
+            if call.is_expired and not running.done():
+                say_overdue(self._event, self._hook.name, call.limit_seconds)
                 # A thread cannot be stopped: its subject waits for it, or the next event would overlap it.
                 await asyncio.wait((running,))
-            if not limit.expired():
-                raise
-            _close_late(running)
-            raise _overdue(seconds) from error.__cause__ or error
-        if limit.expired():
-            raise _overdue(seconds)
+                _close_late(running)
+            raise
 
-    def _start(self, seconds: float) -> tuple[asyncio.Timeout, Running]:
-        """Begin a plain function, and its time with it."""
+    def _start(self) -> Running:
         run = contextvars.copy_context().run
         try:
-            limit = asyncio.timeout(seconds)
             running = asyncio.get_running_loop().run_in_executor(self._threads, run, _invoke, self._hook, self._event)
         except BaseException:
             self._free.release()
             raise
         running.add_done_callback(lambda _: self._free.release())
-        return limit, running
+        return running
 
 
 def _overdue(timeout_seconds: float) -> TimeoutError:

@@ -204,8 +204,8 @@ class Stage:
 
     def _limit_of(self, hook: WiredHook) -> float:
         """Tell a hook's time limit; that a hook cannot tell its own is its own failure."""
-        own_seconds: float = getattr(hook.hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
-        return self._policy.timeout_seconds.get(hook.name, own_seconds)
+        own_seconds = getattr(hook.hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
+        return float(self._policy.timeout_seconds.get(hook.name, own_seconds))
 
     def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
         """Note how one run of a hook ended."""
