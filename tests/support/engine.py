@@ -118,13 +118,14 @@ async def running(  # noqa: PLR0913 - what an engine is wired to, each by name
     options: dict[str, str] | None = None,
     memory: Memory | None = None,
     metrics: Metrics | None = None,
+    member: type[GroupConsumer] = GroupConsumer,
 ) -> AsyncIterator[Rig]:
     """Run an engine on a broker, stopped at the end; with a memory it reads back what has completed, as a service does."""
     client = client_of(broker, options)
     producer = AcknowledgedProducer(client.producer())
     watcher = Watcher()
     engine = Engine(
-        open_consumer=partial(GroupConsumer, client, group, topic),
+        open_consumer=partial(member, client, group, topic),
         group=group,
         handler=handler,
         dead_letters=DeadLetterWriter(producer, dead_letters) if dead_letters else None,
