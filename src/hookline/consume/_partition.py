@@ -242,7 +242,10 @@ class Partition:
         )
 
     def encode(self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool) -> Encoded | None:
-        """Write down what an offset cannot say; None before there is a position."""
+        """Write down what an offset cannot say; None before there is a position.
+
+        What is let go in order is clean, unless there are suspects left: they are the next owner's then.
+        """
         position = self.tracker.position
         if position is None:
             return None
@@ -254,8 +257,8 @@ class Partition:
             tracker.delivered,
             tracker.unsettled,
             states,
-            clean=clean,
-            started=suspects.started() if suspects and not clean else (),
+            clean=clean and (suspects is None or suspects.are_over()),
+            started=suspects.started(clean=clean) if suspects else (),
             crashes=suspects.crashes(clean=clean) if suspects else (),
         )
         if self.found is not None:

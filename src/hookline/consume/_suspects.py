@@ -85,9 +85,9 @@ class Suspects:
         """Tell whether nothing is left to be asked."""
         return self.is_released and not (self.pending or self._behind)
 
-    def started(self) -> tuple[int, ...]:
-        """Tell what has to run alone if the process goes down now."""
-        return tuple(sorted(self._alone | self.pending))
+    def started(self, *, clean: bool) -> tuple[int, ...]:
+        """Tell what has to run alone if the process goes down now, or is let go in order."""
+        return tuple(sorted(self._alone if clean else self._alone | self.pending))
 
     def crashes(self, *, clean: bool) -> tuple[tuple[int, int], ...]:
         """Tell the charges, with that of what runs alone now, unless it is let go in order."""
@@ -105,7 +105,9 @@ class Suspects:
         """Note that an attempt has ended, whatever it came to: the record is innocent of this crash."""
         self._alone.discard(offset)
         self._charges.pop(offset, None)
-        self._behind.discard(offset)
+        if offset in self._behind:
+            self._behind.discard(offset)
+            self._changed.set()
         self._charged = None if self._charged == offset else self._charged
         self._await_no_longer(offset)
 

@@ -180,7 +180,7 @@ async def test_a_crash_that_charges_nobody_condemns_nobody() -> None:
 
 
 async def test_an_end_in_order_takes_back_the_charge() -> None:
-    """P6, P11, cases: cancel-is-not-failure. A suspect that is cut off by a stop has not taken the process down."""
+    """P6, P11, cases: cancel-is-not-failure. A suspect that is cut off by a stop is not charged, and a suspect still."""
     disk = Disk({0: ["a0", "b1"]})
     await lived(disk, ["a0"])
     await lived(disk, ["a0"])
@@ -192,7 +192,7 @@ async def test_an_end_in_order_takes_back_the_charge() -> None:
         assert disk.marks().crashes == ((0, 1),)
         made.leave()
     marks = disk.marks()
-    assert (marks.clean, marks.started, marks.crashes) == (True, (), ())
+    assert (marks.clean, marks.started, marks.crashes) == (False, (0, 1), ())
 
 
 async def test_a_charge_of_earlier_crashes_outlives_an_end_in_order() -> None:
