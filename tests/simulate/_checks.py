@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.simulate._setup import Setup
 
 _FOR_GOOD = 1_000
+_RUNS_TO_BE_FOUND = 5
 
 
 class Checks:
@@ -133,10 +134,18 @@ class Checks:
         self.require(not epoch.knows(place), "P6", f"{hook} runs again for {sent} though it has succeeded")
         self.require(sent.offset not in epoch.found.surely.buried, "P6", f"{sent} runs though it was buried")
         self.require(epoch.charge(place) < RETRY.max_attempts, "P6", f"{hook} has no attempts left for {sent}")
+        self.require(self._is_found_in_time(sent, hook), "P11", f"{sent} has killed {sent.runs[hook]} times")
         self._check_order(sent, epoch)
         run = Run(sent, epoch, hook)
         epoch.running.add(run)
         return run
+
+    def _is_found_in_time(self, sent: Sent, hook: str) -> bool:
+        """Tell whether a killer was run only as often as it takes: at first, in a batch, alone, and late or cut off."""
+        faults = self._setup.faults
+        is_remembered = not (faults.torn or faults.unknown_positions or faults.most_characters is not None)
+        most_runs = self._setup.engine.max_crashes + _RUNS_TO_BE_FOUND
+        return not (sent.scripts[hook].kills and is_remembered) or sent.runs[hook] < most_runs
 
     def _check_order(self, sent: Sent, epoch: Epoch) -> None:
         subject: object = () if self._setup.engine.order is Order.PARTITION else sent.key
