@@ -7,7 +7,7 @@ of a record: fetched -> lane of its subject -> handler -> outcome -> settled -> 
 from ._dead_letters import DeadLetterWriter
 from ._delivery import Delivery, Fingerprint, Handler, Identity, Memory, Observer, Observers
 from ._engine import Engine
-from ._invoke import Raised, Returned, Suspended, begin, begin_coroutine, invoke
+from ._invoke import Raised, Returned, Suspended, begin, begin_coroutine, finish, invoke, own_task
 from ._metered import EngineMeter, MeteredObserver
 from ._openings import Recollection
 from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy, decide
@@ -52,5 +52,7 @@ __all__ = [
     "begin",
     "begin_coroutine",
     "decide",
+    "finish",
     "invoke",
+    "own_task",
 ]

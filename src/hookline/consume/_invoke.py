@@ -137,6 +137,26 @@ async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = is_cancell
     return result
 
 
+async def finish(work: Awaitable[None], is_cut_off: Callable[[], bool], task: asyncio.Task[Any]) -> Raised | None:
+    """Await foreign code as `invoke` does, in `task`, which is the current one; None when it returned."""
+    raised = None
+    try:
+        await work
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
+        raised = Raised(error)
+    if is_cut_off() or (task.cancelling() and await forgets_cancellation(is_cut_off)):
+        raise asyncio.CancelledError
+    return raised
+
+
+def own_task() -> asyncio.Task[Any]:
+    """Tell the task that runs. Raises RuntimeError outside of one."""
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("this code runs in a task only")
+    return task
+
+
 async def forgets_cancellation(is_cut_off: Callable[[], bool] = lambda: False) -> bool:
     """Undo what the code did with this task's own `cancel`, or the next code that runs in it would be cancelled.
 

@@ -170,7 +170,10 @@ class Poller:
         self._meter.rebalanced("assigned", partitions)
         fresh = self._crew.open_epochs(self._look_up(partitions))
         self._partitions |= {partition.number: partition for partition in fresh}
-        self._commit_now({partition: partition.committed for partition in fresh if partition.committed})
+        openings = {partition: partition.committed for partition in fresh if partition.committed}
+        if self._commit_now(openings) is not None:
+            for partition in openings:
+                partition.committed = None
         self._call(self._crew.joined, fresh)
 
     def revoked(self, partitions: Sequence[int]) -> None:

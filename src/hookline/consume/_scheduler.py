@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ._dedupe import Completed
 from ._delivery import Delivery, listeners_of
-from ._invoke import Raised, begin, begin_attempt, forgets_cancellation, invoke, is_cancelled
+from ._invoke import Raised, begin, begin_attempt, finish, forgets_cancellation, own_task
 from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Retry
 from ._partition import Lane, LaneState
 from ._ready import ReadyLanes
@@ -143,30 +143,31 @@ class Scheduler:
         """Run records until there is none, or others should have a turn."""
         self._has_spare = False
         has_slot = goes_on = True
+        task = own_task()
         try:
             while goes_on and has_slot:
                 attempt = self._next()
-                if is_cancelled():  # by code that ended at once: it is neither a failure nor the next code's
+                if task.cancelling():  # by code that ended at once: it is neither a failure nor the next code's
                     await forgets_cancellation()
                 if attempt is None:
                     break
                 self.wake()
                 try:
-                    goes_on = await self._finish(attempt)
+                    goes_on = await self._finish(attempt, task)
                 finally:
                     has_slot, attempt.has_slot = attempt.has_slot, False
         finally:
             self._slots -= has_slot
             self.wake()
 
-    async def _finish(self, attempt: Attempt) -> bool:
+    async def _finish(self, attempt: Attempt, task: asyncio.Task[None]) -> bool:
         """Await what is left of an attempt and conclude it; False when it was cut off, and this worker with it."""
         lane = attempt.lane
-        lane.task = asyncio.current_task()
+        lane.task = task
         lane.state = LaneState.RUNNING
         lane.partition.busy.add(lane)
         try:
-            result = await invoke(attempt.rest, attempt.is_cut_off)
+            raised = await finish(attempt.rest, attempt.is_cut_off, task)
         except asyncio.CancelledError:
             if not attempt.is_cut_off():
                 raise
@@ -174,7 +175,7 @@ class Scheduler:
         finally:
             lane.partition.note_idle(lane)
         lane.task = None
-        self._conclude(lane, attempt.delivery, result if isinstance(result, Raised) else DONE)
+        self._conclude(lane, attempt.delivery, raised or DONE)
         return True
 
     def _next(self) -> Attempt | None:
@@ -223,11 +224,12 @@ class Scheduler:
         """
         handler, tracker, lanes, ready = self._handler, partition.tracker, partition.lanes, self._ready
         turns = 0
+        is_crowded = self._slots == self._most_slots > 1
         for record in records:
             if partition.closing or record.offset <= tracker.last:
                 partition.release(record)
                 continue
-            if ready.count or (lanes and self._key_of(record) in lanes):
+            if is_crowded or ready.count or (lanes and self._key_of(record) in lanes):
                 self._enqueue(partition, record)
                 continue
             delivery = Delivery(record)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BATCH: Final = 64
 _IDLE_SECONDS: Final = 1.0
+_IDLE_LOOKS: Final = 5
+"""For how many looks in a row nothing has to come before no other suspect will."""
 
 _log = get_logger(__name__)
 
@@ -49,6 +51,7 @@ class Suspects:
         self._charges = dict(found.crashes)
         self._charged: int | None = None
         self._seen = position - 1
+        self._idle_looks = 0
         self._questioned = 0
         self._parked: list[Lane] = []
         self._behind: set[int] = set()
@@ -99,6 +102,7 @@ class Suspects:
     def arrived(self, offset: int) -> None:
         """Note a record that was fetched."""
         self._seen = offset
+        self._idle_looks = 0
         self._changed.set()
 
     def ended(self, offset: int) -> None:
@@ -147,13 +151,15 @@ class Suspects:
     def are_through(self, partition: Partition, *, idle: bool) -> bool:
         """Tell whether every suspect has been run, or, when nothing has happened for a while, whether no other will come.
 
-        None comes while the intake rests, which it does until lanes that are parked here have run.
+        None comes while the intake rests, which it does until lanes that are parked here have run; nor when the log
+        ends with what no consumer is given, such as the mark of a transaction.
         """
         if self.pending or self.is_released:
             return False
         held_back = partition.held_back
         more = bool(held_back) and held_back is not None and held_back[0].offset < self.end
-        is_last = self._seen >= self.end - 1 or (idle and partition.paused is True)
+        self._idle_looks += idle
+        is_last = self._seen >= self.end - 1 or (idle and (partition.paused is True or self._idle_looks >= _IDLE_LOOKS))
         return self._questioned >= self._most or (is_last and not more)
 
     def _await_no_longer(self, offset: int) -> None:

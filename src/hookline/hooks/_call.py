@@ -43,7 +43,9 @@ class Call:
         "delivery", "ends_at", "event", "hook", "is_expired", "is_stuck", "limit_seconds", "task", "thread",
     )  # fmt: skip
 
-    def __init__(self, hook: WiredHook, delivery: Delivery, event: Event, limit_seconds: float) -> None:
+    def __init__(
+        self, hook: WiredHook, delivery: Delivery, event: Event, limit_seconds: float, task: asyncio.Task[None]
+    ) -> None:
         self.hook = hook
         self.limit_seconds = limit_seconds
         self.delivery = delivery
@@ -52,19 +54,22 @@ class Call:
         """By the loop's clock: when its time is over. Without end before its time has begun."""
         self.is_expired = False
         self.is_stuck = False
-        self.task = asyncio.current_task()
+        self.task = task
         self.thread: Running | None = None
         """The thread that runs it, if one does; it may outlive the attempt."""
 
     def expire(self) -> None:
         """Cancel it: its time is over."""
         self.is_expired = True
-        if self.task is not None:
-            self.task.cancel()
+        self.task.cancel()
+
+    def is_cut_off(self) -> bool:
+        """Tell whether its end counts for nothing."""
+        return self.delivery.cut_off
 
     def is_cancelled_too(self) -> bool:
         """Take back the cancellation of `expire`; tells whether somebody else has cancelled the task as well."""
-        return self.task is not None and self.task.uncancel() > 0
+        return self.task.uncancel() > 0
 
 
 class NoteStuck(Protocol):
@@ -106,9 +111,9 @@ class Caller:
         """Call a plain function, once it is awaited."""
         return InThread(self._threads, self._free, hook.hook, event)
 
-    async def finish(self, rest: Rest, hook: WiredHook, delivery: Delivery, event: Event, seconds: float) -> None:
-        """Go on with a call. Raises what the hook raises, and TimeoutError when it outlives `seconds`."""
-        call = Call(hook, delivery, event, seconds)
+    async def finish(self, rest: Rest, call: Call) -> None:
+        """Go on with a call, in its task. Raises what the hook raises, and TimeoutError when it outlives its time."""
+        hook = call.hook  # noqa: F841 - for one who looks at this frame from outside: see `_blocking`
         self._calls.add(call)
         try:
             if isinstance(rest, Suspended):
@@ -119,7 +124,7 @@ class Caller:
         except asyncio.CancelledError as error:
             if not call.is_expired or call.is_cancelled_too():
                 raise
-            raise _overdue(seconds) from error
+            raise _overdue(call.limit_seconds) from error
         except BaseException:
             if call.is_expired:
                 call.is_cancelled_too()
@@ -128,7 +133,7 @@ class Caller:
             self._end(call)
         if call.is_expired:  # it swallowed the cancellation and returned in the middle of its work
             call.is_cancelled_too()
-            raise _overdue(seconds)
+            raise _overdue(call.limit_seconds)
 
     def _limit(self, call: Call) -> None:
         call.ends_at = asyncio.get_running_loop().time() + call.limit_seconds

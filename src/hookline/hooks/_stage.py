@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from hookline.consume import Raised, RetryPolicy, begin, begin_coroutine, invoke
+from hookline.consume import Raised, RetryPolicy, begin, begin_coroutine, finish, own_task
 from hookline.contract import MalformedRecordError, decode_delivery
 
-from ._call import Caller
+from ._call import Call, Caller
 from ._decisions import Decisions
 from ._doors import Doors, HookNotReadyError
 from ._hook import DEFAULT_TIMEOUT_SECONDS
@@ -194,13 +194,13 @@ class Stage:
             begin(rest.close)
             self._note(run, hook, work, limit_seconds, began)
             return
-        finished = self._caller.finish(rest, hook, delivery, work.event, limit_seconds)
+        call = Call(hook, delivery, work.event, limit_seconds, own_task())
         hook.count(+1)
         try:
-            result = await invoke(finished, lambda: delivery.cut_off)
+            raised = await finish(self._caller.finish(rest, call), call.is_cut_off, call.task)
         finally:
             hook.count(-1)
-        self._note(run, hook, work, result if isinstance(result, Raised) else None, began)
+        self._note(run, hook, work, raised, began)
 
     def _limit_of(self, hook: WiredHook) -> float:
         """Tell a hook's time limit; that a hook cannot tell its own is its own failure."""

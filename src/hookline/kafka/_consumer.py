@@ -87,7 +87,9 @@ class GroupConsumer:
         self._topic = topic
         self._listener = listener
         self._broken: Fault | None = None
-        self._consumer = _open({**config.consumer(group, on_fault=self._note), "on_commit": self._committed})
+        options = config.consumer(group, on_fault=self._note)
+        self._is_new_protocol = options.get("group.protocol") == "consumer"
+        self._consumer = _open({**options, "on_commit": self._committed})
         self._consumer.subscribe([topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._lose)
 
     def poll(self, most: int, timeout_seconds: float) -> list[Record]:
@@ -165,11 +167,12 @@ class GroupConsumer:
         return self._asked("where partitions begin and end", ask, timeout_seconds)
 
     def is_member(self) -> bool:
-        """Tell whether the group counts this member in, also when it has no partition for it.
+        """Tell whether the group counts in a member that was told of no assignment.
 
-        In the new group protocol nothing else tells that: an empty assignment is not announced.
+        Only in the new group protocol: there an empty assignment is not announced. In the classic one it is, and a
+        member that waits for its assignment looks from here like one that has it.
         """
-        if not self._consumer.memberid():
+        if not self._is_new_protocol or not self._consumer.memberid():
             return False
         metadata: object = self._consumer.consumer_group_metadata()
         if not isinstance(metadata, bytes) or not metadata.startswith(_GROUP_METADATA):

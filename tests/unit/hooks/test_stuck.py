@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from hookline.consume import GiveUp, Raised, begin_coroutine
+from hookline.consume import GiveUp, Raised, begin_coroutine, own_task
 from hookline.contract import DeadLetterClass
 from hookline.hooks import Hook, Hooks, hook_in
-from hookline.hooks._call import Caller
+from hookline.hooks._call import Call, Caller
 from hookline.hooks._wiring import WiredHook
 from hookline.telemetry import Metrics
 from tests.support.hooks import QUICK, Acting, attempt, delivery_of, event_of, stage_of
@@ -84,7 +84,7 @@ async def call(caller: Caller, hook: WiredHook, delivery: Delivery, seconds: flo
     rest = caller.in_thread(hook, event_of()) if function is None else begin_coroutine(function, event_of())
     assert rest is not None
     assert not isinstance(rest, Raised)
-    await caller.finish(rest, hook, delivery, event_of(), seconds)
+    await caller.finish(rest, Call(hook, delivery, event_of(), seconds, own_task()))
 
 
 async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends() -> None:
