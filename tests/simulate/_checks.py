@@ -143,7 +143,9 @@ class Checks:
     def _is_found_in_time(self, sent: Sent, hook: str) -> bool:
         """Tell whether a killer was run only as often as it takes: at first, in a batch, alone, and late or cut off."""
         faults = self._setup.faults
-        is_remembered = not (faults.torn or faults.unknown_positions or faults.most_characters is not None)
+        is_remembered = not (
+            faults.commit_refused or faults.torn or faults.unknown_positions or faults.most_characters is not None
+        )
         most_runs = self._setup.engine.max_crashes + _RUNS_TO_BE_FOUND
         return not (sent.scripts[hook].kills and is_remembered) or sent.runs[hook] < most_runs
 

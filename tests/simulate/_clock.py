@@ -11,6 +11,7 @@ from unittest.mock import patch
 from zlib import crc32
 
 from hookline.consume._partition import Lane, Partition
+from hookline.hooks._deadlines import Deadlines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,24 @@ class Clock:
         return self._ticks
 
 
+class _InOrder(dict[object, None]):
+    """A set that gives what it holds in the order in which it came, not by where it lies in memory."""
+
+    def add(self, each: object) -> None:
+        self[each] = None
+
+    def discard(self, each: object) -> None:
+        self.pop(each, None)
+
+
+_begin = Deadlines.__init__
+
+
+def _begin_deadlines(deadlines: Deadlines) -> None:
+    _begin(deadlines)
+    deadlines._running = _InOrder()  # type: ignore[assignment] # all that is asked of a set
+
+
 def _hash_of_lane(lane: Lane) -> int:
     """Hash by what it is, not by where it lies in memory, or the order of a set would differ from run to run."""
     return crc32(lane.key) if isinstance(lane.key, bytes) else lane.key or 0
@@ -75,6 +94,7 @@ def virtual(clock: Clock, seed: int) -> Iterator[None]:
             patch.object(time, "perf_counter", clock.work),
             patch(f"{scheduler}.time", clock.wall),
             patch(f"{scheduler}.perf_counter", clock.work),
+            patch.object(Deadlines, "__init__", _begin_deadlines),
             patch.object(Lane, "__hash__", _hash_of_lane),
             patch.object(Partition, "__hash__", _hash_of_partition),
         ):

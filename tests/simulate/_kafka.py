@@ -39,11 +39,11 @@ class Log:
         self.records: list[list[Record]] = [[] for _ in range(partitions)]
         self.ends = [0] * partitions
 
-    def append(self, record: Record, hole: int) -> Record:
-        """Put a record at the end, some offsets later."""
+    def append(self, record: Record, hole: int = 0, tail: int = 0) -> Record:
+        """Put a record at the end, some offsets later, and leave a hole behind it, as the end of a transaction does."""
         placed = replace(record, offset=self.ends[record.partition] + hole)
         self.records[record.partition].append(placed)
-        self.ends[record.partition] = placed.offset + 1
+        self.ends[record.partition] = placed.offset + 1 + tail
         return placed
 
     def after(self, number: int, offset: int, most: int) -> list[Record]:
@@ -271,7 +271,7 @@ class FakeSender:
         if world.letters_are_out() or world.happens(world.faults.letter_refused):
             self._tell(confirmed, None)
             return
-        placed = world.letters.append(record, 0)
+        placed = world.letters.append(record)
         source = DeadLetter.from_record(placed.key, placed.value, placed.headers)
         world.checks.buried(world.checks.sent[source.source.partition][source.source.offset], source.letter_class)
         world.letter_came(source)

@@ -87,7 +87,8 @@ class Publisher:
         own = tuple(header for header in headers if header[0] != FETCH_HEADER)
         written_ms = int(world.clock.wall() * 1000)
         hole = world.rng.randint(1, 5) if world.rng.random() < _HOLE else 0
-        placed = world.topic.append(Record(TOPIC, number, 0, written_ms, key, value, own), hole)
+        tail = 1 if world.rng.random() < _HOLE else 0
+        placed = world.topic.append(Record(TOPIC, number, 0, written_ms, key, value, own), hole, tail)
         scripts = {hook: draw_script(world.rng) for hook in hooks}
         if kills:
             scripts[world.rng.choice(hooks)] = killer(world.rng)
