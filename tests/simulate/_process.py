@@ -345,6 +345,7 @@ class Process:
                 each.records,
                 each.size_bytes,
                 each.held,
+                each.suspects,
             )
             left += [f"partition {each.number}: {held}"] if any(held) else []
         return left
