@@ -26,29 +26,30 @@ class CompletedWindow:
     Only completion marks an identity: one that was dead-lettered is never here, so that its republication runs.
     """
 
-    __slots__ = ("_by_identity", "_entries", "_size")
+    __slots__ = ("_entries", "_size", "by_identity")
 
     def __init__(self, size: int) -> None:
-        self._by_identity: dict[Identity, _Entry] = {}
+        self.by_identity: dict[Identity, _Entry] = {}
+        """To be looked at only: whether an identity has completed is asked for every record."""
         self._entries: deque[_Entry] = deque()
         self._size = size
 
     def __contains__(self, identity: Identity) -> bool:
-        return identity in self._by_identity
+        return identity in self.by_identity
 
     def __len__(self) -> int:
-        return len(self._by_identity)
+        return len(self.by_identity)
 
     def find(self, identity: Identity) -> Completed | None:
         """Tell which record of an identity has completed, None when none did."""
-        entry = self._by_identity.get(identity)
+        entry = self.by_identity.get(identity)
         return None if entry is None else Completed(*entry)
 
     def add(self, identity: Identity, offset: int, fingerprint: Fingerprint) -> None:
         """Mark an identity as completed; the oldest entry beyond the size is forgotten."""
-        entry = self._by_identity[identity] = (identity, offset, fingerprint)
+        entry = self.by_identity[identity] = (identity, offset, fingerprint)
         self._entries.append(entry)
         if len(self._entries) > self._size:
             oldest = self._entries.popleft()
-            if self._by_identity.get(oldest[0]) is oldest:
-                del self._by_identity[oldest[0]]
+            if self.by_identity.get(oldest[0]) is oldest:
+                del self.by_identity[oldest[0]]

@@ -55,7 +55,7 @@ def begin_attempt(handler: Handler, delivery: Delivery, partition: Partition) ->
     try:
         identity = delivery.identity = handler.identify(delivery)
         if identity is not None:
-            if identity in partition.completed:
+            if identity in partition.completed.by_identity:
                 return partition.completed.find(identity)
             if partition.begun and partition.begun.get(identity, delivery) is not delivery:
                 return None

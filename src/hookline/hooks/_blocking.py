@@ -11,7 +11,9 @@ from ._wiring import WiredHook
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-_CALLS: Final[frozenset[CodeType]] = frozenset({Stage.call_hook.__code__, Caller.finish.__code__})
+_CALLS: Final[frozenset[CodeType]] = frozenset(
+    {Stage.call_only.__code__, Stage.call_hook.__code__, Caller.finish.__code__}
+)
 """All code of a hook runs beneath one of these; each has the hook in its variable `hook`."""
 
 

@@ -12,7 +12,8 @@ from hookline.telemetry import get_logger
 
 from ._doors import HookNotReadyError
 from ._log import say_given_up, say_retry, say_unforeseen
-from ._work import Failed, HookRun, Work
+from ._runs import Failed, HookRun
+from ._work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ class Decisions:
         work = delivery.progress
         if isinstance(error, MalformedRecordError):
             return GiveUp(DeadLetterClass.MALFORMED, error.code, self._redactor.redact(str(error)))
-        if not isinstance(work, Work) or not work.resolved:
+        if not isinstance(work, Work) or not work.is_resolved:
             return self._refuse(delivery, error)
         if not isinstance(error, HookErrorGroup | HookNotReadyError):
             return self._pause(work, error)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, decode_record
 from hookline.errs import Verdict
 
-from ._work import Failed, HookRun, Work
+from ._runs import Failed, HookRun
+from ._work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ class StageMemory:
         work = delivery.progress
         if isinstance(work, bytes):
             return work
-        if not isinstance(work, Work) or not work.resolved:
+        if not isinstance(work, Work) or not work.is_resolved:
             return b""
         if work.saved is None:
             work.saved = b"" if all(run.is_fresh for run in work.runs) else _write(work)

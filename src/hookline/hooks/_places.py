@@ -9,7 +9,7 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._work import HookRun
+    from ._runs import HookRun
 
 _SHORTEST_SECONDS: Final = 0.05
 _SECONDS_PER_WAITER: Final = 0.001

@@ -17,10 +17,9 @@ from ._hook import DEFAULT_TIMEOUT_SECONDS
 from ._memory import StageMemory, restore_runs
 from ._places import Places
 from ._registry import hooks_of
-from ._runs import plan_runs
 from ._together import Together
 from ._wiring import Wiring
-from ._work import HookRun, Work
+from ._work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from ._call import InThread, Rest
     from ._hook import Resolver
+    from ._runs import HookRun
     from ._wiring import WiredHook
 
 _NOT_READY_SECONDS = 0.5
@@ -99,7 +99,7 @@ class Stage:
         work = delivery.progress
         if not isinstance(work, Work):
             work = delivery.progress = self._open(delivery, work if isinstance(work, bytes) else b"")
-        if not work.resolved:
+        if work.plan is None:
             self._resolve(work)
         return None if work.redrive is not None and work.redrive.again else work.event.identity
 
@@ -108,6 +108,8 @@ class Stage:
         work = _work(delivery)
         if work.is_free:
             work.is_free = False
+            if work.plan is not None and work.plan.only is not None:
+                return self.call_only(work.plan.only, delivery, work)
             ready = work.runs
         else:
             work.raised = {}
@@ -133,11 +135,11 @@ class Stage:
 
     def _resolve(self, work: Work) -> None:
         plan = self._wiring.of(work.event)
-        work.runs = plan_runs(plan.hooks, work.redrive)
-        work.is_free = plan.is_free and work.redrive is None and not work.restored
+        work.plan = plan
         if work.restored:
             restore_runs(work)
-        work.resolved = True
+        else:
+            work.is_free = plan.is_free and work.redrive is None
 
     def _admits(self, run: HookRun) -> bool:
         hook = run.hook
@@ -170,6 +172,29 @@ class Stage:
                 await rest
         finally:
             together.ended()
+
+    def call_only(self, hook: WiredHook, delivery: Delivery, work: Work) -> Awaitable[None] | None:
+        """Call the only hook of an event for the first time.
+
+        As `call_hook`, and what most events need: nothing is kept of a run that succeeds at once.
+        """
+        began = time.perf_counter()
+        if hook.coroutine_function is None:
+            rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event)
+        else:
+            rest = begin_coroutine(hook.coroutine_function, work.event)
+        if rest is None:
+            hook.seconds.observe(time.perf_counter() - began)
+            hook.oks.inc()
+            work.is_done = True
+            self._note_age(work)
+            return None
+        (run,) = work.runs
+        if not isinstance(rest, Raised):
+            return self._await_rest(self._finish(run, hook, delivery, work, rest, began), work.runs, work)
+        self._note(run, hook, work, rest, began)
+        self._sum_up(work, work.runs)
+        return None
 
     def call_hook(self, run: HookRun, delivery: Delivery, work: Work) -> Awaitable[None] | None:
         """Call one hook as far as it goes at once; what is left of it, if anything, ends by noting how it ended."""

@@ -50,10 +50,12 @@ class WiredHook:
 class Plan:
     """The hooks of an event by name, in the resolver's order."""
 
-    __slots__ = ("hooks", "is_free")
+    __slots__ = ("hooks", "is_free", "only")
 
     def __init__(self, hooks: dict[str, WiredHook]) -> None:
         self.hooks = hooks
+        self.only = next(iter(hooks.values())) if len(hooks) == 1 else None
+        """The hook when there is one and no more."""
         self.is_free = all(hook.is_free for hook in hooks.values())
         """Whether all of them may be called whenever somebody likes."""
 

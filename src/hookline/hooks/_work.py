@@ -2,83 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hookline.errs import HookErrorGroup
 
+from ._runs import plan_runs
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.consume import Retry
-    from hookline.contract import DeadLetterClass, Event, HookFailure, Redrive
+    from hookline.contract import Event, Redrive
 
-    from ._wiring import WiredHook
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A hook has failed for good: it is not run again, and the dead letter will name it."""
-
-    letter_class: DeadLetterClass
-    failure: HookFailure
-    line: str
-    """What the hook said and what is behind it, for people."""
-    error: BaseException
-
-
-class HookRun:
-    """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
-
-    __slots__ = (
-        "__weakref__", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "stuck", "tries",
-    )  # fmt: skip
-
-    def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
-        self.name = name
-        self.hook = hook
-        """None when a republished record names a hook that no longer exists."""
-        self.failed = failed
-        self.done = False
-        self.tries = 0
-        self.charged = 0
-        """Tries that count against `max_attempts`; failures of a dependency count against time instead."""
-        self.first_failed_at: float | None = None
-        """By the monotonic clock, in seconds."""
-        self.due_at = 0.0
-        """By the monotonic clock, in seconds; not run before."""
-        self.stuck: Retry | DeadLetterClass | None = None
-        """Not None: it runs past its time limit and cannot be ended; what would follow if it had failed by it."""
-
-    @property
-    def pending(self) -> bool:
-        """Whether the hook still has work."""
-        return not self.done and self.failed is None
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing has come of it yet."""
-        return not (self.done or self.tries or self.failed or self.stuck)
+    from ._runs import Failed, HookRun
+    from ._wiring import Plan
 
 
 class Work:
     """An event and the runs of its hooks; what a delivery's `progress` holds once the record is decoded."""
 
-    __slots__ = ("event", "is_free", "raised", "redrive", "resolved", "restored", "runs", "saved")
+    __slots__ = ("_runs", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved")
 
-    def __init__(self, event: Event, redrive: Redrive | None, restored: bytes = b"") -> None:
+    def __init__(
+        self, event: Event, redrive: Redrive | None, restored: bytes = b"", runs: Sequence[HookRun] | None = None
+    ) -> None:
         self.event = event
         self.redrive = redrive
         self.restored = restored
         """What an owner before left of it, until the hooks are resolved."""
-        self.runs: Sequence[HookRun] = ()
-        self.resolved = False
+        self.plan: Plan | None = None
+        """The hooks that it resolves to; None until it is resolved."""
+        self._runs = runs
+        self.is_done = False
+        """Whether all hooks were done before anybody asked for their runs."""
         self.is_free = False
         """Whether all runs may begin as they are: none has begun before, and none needs to be asked for."""
         self.raised: dict[str, BaseException] = {}
         """What hooks raised in the latest attempt, by hook."""
         self.saved: bytes | None = None
         """What to keep of it beyond this process; None when that has to be told anew."""
+
+    @property
+    def runs(self) -> Sequence[HookRun]:
+        """The runs of its hooks, made when they are first asked for; none before it is resolved."""
+        if self._runs is None:
+            if self.plan is None:
+                return ()
+            self._runs = plan_runs(self.plan.hooks, self.redrive)
+            for run in self._runs if self.is_done else ():
+                run.done = True
+        return self._runs
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether it is known which hooks want it."""
+        return self.plan is not None or self._runs is not None
 
     def error_of(self, run: HookRun) -> BaseException | None:
         """Tell why a hook is not done: what it raised now, or what it failed with for good before."""

@@ -15,7 +15,8 @@ from hookline.contract import DeadLetterClass, HookFailure, encode_event
 from hookline.errs import Verdict
 from hookline.hooks import EarlierFailureError, Hooks
 from hookline.hooks._memory import StageMemory, restore_runs
-from hookline.hooks._work import Failed, HookRun, Work
+from hookline.hooks._runs import Failed, HookRun
+from hookline.hooks._work import Work
 from hookline.kafka import Record
 from tests.support.hooks import Script, attempt, delivery_of, event_of, settle, stage_of
 
@@ -79,8 +80,7 @@ def states(draw: st.DrawFn, name: str) -> HookRun:
 
 def saved_of(of: list[HookRun]) -> bytes:
     """Save an event with these runs."""
-    work = Work(EVENT, None)
-    work.runs, work.resolved = of, True
+    work = Work(EVENT, None, runs=of)
     delivery = delivery_of(EVENT)
     delivery.progress = work
     return StageMemory().save(delivery)
@@ -88,8 +88,7 @@ def saved_of(of: list[HookRun]) -> bytes:
 
 def restored(saved: bytes, names: tuple[str, ...] = NAMES) -> dict[str, HookRun]:
     """Give what was saved to fresh runs."""
-    work = Work(EVENT, None, saved)
-    work.runs = [HookRun(name, None) for name in names]
+    work = Work(EVENT, None, saved, [HookRun(name, None) for name in names])
     restore_runs(work)
     return {run.name: run for run in work.runs}
 

@@ -11,7 +11,7 @@ import pytest
 from hookline.consume import Hold
 from hookline.hooks import Hooks
 from hookline.hooks._places import Places, busy_delay_seconds
-from hookline.hooks._work import HookRun
+from hookline.hooks._runs import HookRun
 from tests.support.hooks import Script, attempt, delivery_of, stage_of
 
 if TYPE_CHECKING:
