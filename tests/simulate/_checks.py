@@ -68,6 +68,10 @@ class Checks:
 
     def opened(self, process: str, number: int) -> Epoch:
         """Note that a process is told of a partition."""
+        for (_, other), epoch in self.epochs.items():
+            if other == number:  # its owner does not know yet that it has lost it
+                for sent in epoch.may_be_charged():
+                    sent.blame += 1
         epoch = Epoch(process, number, self._clock.tick(), self.durable[number])
         self.epochs[process, number] = epoch
         self.trace(f"{process} is told of {number} at {epoch.found.position}")
@@ -91,9 +95,8 @@ class Checks:
         if epoch.is_sealed:
             return
         running = {run.sent for run in epoch.running}
-        if not (killed and any(sent.kills for sent in running)):
-            running |= {each for each in epoch.delivered.values() if epoch.may_be_charged(each.offset)}
-        for sent in running:
+        by_killer = killed and any(sent.kills for sent in running)
+        for sent in running if by_killer else running | epoch.may_be_charged():
             sent.blame += 1
 
     def fetched(self, process: str, number: int, offset: int) -> int:

@@ -116,9 +116,10 @@ class Epoch:
     """By subject."""
     running: set[Run] = field(default_factory=set)
 
-    def may_be_charged(self, offset: int) -> bool:
-        """Tell whether the last commit may have named a record that runs alone."""
-        return self.settled.get(offset, self.written_at) >= self.written_at
+    def may_be_charged(self) -> set[Sent]:
+        """Tell which records the last commit may have named as the one that runs alone."""
+        written_at = self.written_at
+        return {each for each in self.delivered.values() if self.settled.get(each.offset, written_at) >= written_at}
 
     def charge(self, place: Place) -> int:
         """Tell how many failures are known that count against the budget."""
