@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +19,7 @@ from tests.support.engine import ScriptedHandler, running, until_settled
 from tests.support.kafka import TestBroker
 from tests.support.ports import free_port
 from tests.support.positions import positions
-from tests.support.waiting import eventually_async
+from tests.support.waiting import eventually, eventually_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ _SECONDS = 60
 _SUBJECTS = 20
 _PATIENT = RetryPolicy(max_attempts=100, initial_seconds=1_000, max_seconds=1_000)
 _OPTIONS = {
-    "cooperative-sticky": {"session.timeout.ms": "6000"},
+    "cooperative-sticky": {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"},
     "consumer": {"group.protocol": "consumer"},
 }
 _PROTOCOLS = pytest.mark.parametrize("protocol", list(_OPTIONS))
@@ -53,6 +54,19 @@ class Pool:
         for number in numbers:
             subject = b"subject-%d" % (number % _SUBJECTS)
             self.broker.send(self.topic, subject, b"%d" % number, partition=partition)
+
+    def write(self, is_over: threading.Event) -> int:
+        """Write one number after another, never far ahead of what ran; gives how many."""
+
+        def may_go_on() -> bool:
+            return is_over.is_set() or written - len(self.ran) < 200
+
+        written = 0
+        while not is_over.is_set():
+            eventually(may_go_on, _SECONDS, what="the members keep up")
+            self.send(range(written, written + 1))
+            written += 1
+        return written
 
     async def work(self, delivery: Delivery) -> None:
         """Take a moment, and note that it ran to its end."""
@@ -123,25 +137,18 @@ async def _until_shared(*rigs: Rig, partitions: int = 4) -> None:
 @_PROTOCOLS
 async def test_members_join_leave_and_rejoin_under_load(real_kafka: RealKafka, protocol: str) -> None:
     """P1, P3, P5. Members come and go in good order while records are written: each runs once, in the order of its subject."""
-    pool, written, is_over = _pool(real_kafka, protocol), 0, False
+    pool, is_over = _pool(real_kafka, protocol), threading.Event()
     settings = EngineSettings(concurrency=32)
-
-    def write() -> None:
-        nonlocal written
-        while not is_over:
-            pool.send(range(written, written + 1))
-            written += 1
-
     async with pool.member(pool.work, settings=settings) as stays:
-        writing = asyncio.create_task(asyncio.to_thread(write))
+        writing = asyncio.create_task(asyncio.to_thread(pool.write, is_over))
         for count in (2, 1):
             async with AsyncExitStack() as stack:
                 members = [pool.member(pool.work, settings=settings) for _ in range(count)]
                 others = [await stack.enter_async_context(member) for member in members]
                 await _until_shared(stays, *others)
                 await pool.until_ran(len(pool.ran) + 100)
-        is_over = True
-        await writing
+        is_over.set()
+        written = await writing
         await pool.until_settled()
     pool.expect_once_in_order(range(written))
 
