@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 class ReadyLanes:
     """Lanes that wait for a slot, by the number of their records; of equals the one that waits longest first.
 
-    With a skewed distribution of subjects the longest lane decides when the work is done, so it must never wait. Every
-    operation costs the same whatever the number of lanes, but for `take`, which walks down from the longest there was.
+    With a skewed distribution of subjects the longest lane decides when the work is done, so it must never wait.
     """
 
-    __slots__ = ("_by_length", "_longest", "count")
+    __slots__ = ("_by_length", "_lengths", "count")
 
     def __init__(self) -> None:
-        self._by_length: defaultdict[int, dict[Lane, None]] = defaultdict(dict)
-        self._longest = 0
+        self._by_length: dict[int, dict[Lane, None]] = {}
+        self._lengths: list[int] = []
+        """A heap of the lengths that there are, negated; one that is gone is dropped when it comes up."""
         self.count = 0
         """How many lanes wait."""
 
@@ -31,29 +31,38 @@ class ReadyLanes:
 
     def grew(self, lane: Lane) -> None:
         """Move a waiting lane to where its present length puts it."""
-        del self._by_length[lane.ready_length][lane]
+        self._remove(lane)
         self._put(lane)
 
     def discard(self, lane: Lane) -> None:
         """Take a lane out, if it waits."""
         if lane.ready_length:
-            del self._by_length[lane.ready_length][lane]
+            self._remove(lane)
             lane.ready_length = 0
             self.count -= 1
 
     def take(self) -> Lane | None:
         """Take the longest lane out; None when none waits."""
-        while self._longest:
-            lanes = self._by_length[self._longest]
+        lengths = self._lengths
+        while lengths:
+            lanes = self._by_length.get(-lengths[0])
             if lanes:
                 lane = next(iter(lanes))
                 self.discard(lane)
                 return lane
-            del self._by_length[self._longest]
-            self._longest -= 1
+            heappop(lengths)
         return None
 
     def _put(self, lane: Lane) -> None:
         length = lane.ready_length = len(lane.queue)
-        self._by_length[length][lane] = None
-        self._longest = max(self._longest, length)
+        lanes = self._by_length.get(length)
+        if lanes is None:
+            lanes = self._by_length[length] = {}
+            heappush(self._lengths, -length)
+        lanes[lane] = None
+
+    def _remove(self, lane: Lane) -> None:
+        lanes = self._by_length[lane.ready_length]
+        del lanes[lane]
+        if not lanes:
+            del self._by_length[lane.ready_length]
