@@ -154,9 +154,12 @@ class Engine:
         return [self._openings.make(each) for each in found]
 
     def joined(self, partitions: Sequence[Partition]) -> None:
-        """Take partitions over."""
+        """Take partitions over; one that stops lets them go as they were found."""
+        if self._stopping:
+            self._commits.seal(partitions)
+            self.forget(partitions)
+            return
         for partition in partitions:
-            partition.closing = partition.closing or self._stopping
             self._partitions[partition.number] = partition
         self.status.has_joined()
         _log.info("partitions assigned", group=self._group, partitions=[partition.number for partition in partitions])

@@ -168,6 +168,8 @@ class Poller:
         """Open a new epoch for each partition, and say so to the broker before its first record begins."""
         self._joined = True
         self._meter.rebalanced("assigned", partitions)
+        if self._finishing.is_set():
+            return
         fresh = self._crew.open_epochs(self._look_up(partitions))
         self._partitions |= {partition.number: partition for partition in fresh}
         openings = {partition: partition.committed for partition in fresh if partition.committed}
