@@ -97,7 +97,14 @@ def _configure(folder: Path, addresses: Addresses) -> None:
 
 def _format(command: list[str], folder: Path) -> None:
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(folder / "server.properties")]
+    # As one argument: the id may begin with a dash.
+    arguments = [
+        "kafka.tools.StorageTool",
+        "format",
+        f"--cluster-id={cluster}",
+        "-c",
+        str(folder / "server.properties"),
+    ]
     done = subprocess.run([*command, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise KafkaStartError(f"Kafka's storage could not be formatted in {folder}: {done.stdout}{done.stderr}")
