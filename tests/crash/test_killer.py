@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _CRASHED = DeadLetterClass.CRASHED
 _SECONDS = 150
+_STATIC = {"group.instance.id": "stage-0"}
+"""So that one that is started again need not wait for the session of its predecessor to end."""
 _NEIGHBOURS = [(f"s{subject}", version) for version in range(1, 4) for subject in range(20)]
 
 
@@ -32,7 +34,7 @@ def test_a_killer_is_dead_lettered_and_its_neighbours_are_handled(
 
     Its neighbours in the same partition, its successor among them, are handled, in order, and none is charged.
     """
-    stage = start(domain=make_domain(real_kafka, partitions=1), consume={"max_crashes": max_crashes})
+    stage = start(domain=make_domain(real_kafka, partitions=1), consumer=_STATIC, consume={"max_crashes": max_crashes})
     for subject, version in _NEIGHBOURS:
         if (subject, version) == ("s3", 2):
             send(real_kafka, stage, f"slow.{act}", "killer", 1)
@@ -50,7 +52,7 @@ def test_a_killer_is_dead_lettered_and_its_neighbours_are_handled(
 
 def test_killers_in_two_partitions_are_both_found(start: Starter, real_kafka: RealKafka, journal: Journal) -> None:
     """P11. Each is charged only with the crashes that it made alone; what is good in both partitions is handled."""
-    stage = start(domain=make_domain(real_kafka, partitions=2), consume={"max_crashes": 2})
+    stage = start(domain=make_domain(real_kafka, partitions=2), consumer=_STATIC, consume={"max_crashes": 2})
     for partition in (0, 1):
         for number in range(10):
             send(real_kafka, stage, "slow.work", f"good{partition}-{number}", 1, partition=partition)
@@ -65,7 +67,7 @@ def test_killers_in_two_partitions_are_both_found(start: Starter, real_kafka: Re
 
 def test_a_clean_stop_blames_nobody(start: Starter, real_kafka: RealKafka, journal: Journal) -> None:
     """P6, P11, cases: cancel-is-not-failure. Under suspicion and running alone, stopped in order again and again: not charged."""
-    stage = start(domain=make_domain(real_kafka, partitions=1), drain_seconds=0.2)
+    stage = start(domain=make_domain(real_kafka, partitions=1), consumer=_STATIC, drain_seconds=0.2)
     send(real_kafka, stage, "slow.wait", "s", 1)
     ends: list[Callable[[], object]] = [stage.kill, stage.kill, *[stage.stop] * 3]
     for runs, end in enumerate(ends, 1):
@@ -81,7 +83,7 @@ def test_a_clean_stop_blames_nobody(start: Starter, real_kafka: RealKafka, journ
 
 def test_a_crowd_that_is_too_much_is_taken_in_batches(start: Starter, real_kafka: RealKafka, journal: Journal) -> None:
     """P11, cases: memory-backpressure. Too many events at once, none of them to blame: one crash, then batches, no dead letter."""
-    stage = start(domain=make_domain(real_kafka, partitions=1), consume={"concurrency": 400})
+    stage = start(domain=make_domain(real_kafka, partitions=1), consumer=_STATIC, consume={"concurrency": 400})
     stage.wait_until_ready()
     assert stage.stop() == 0
     for number in range(300):

@@ -64,7 +64,7 @@ def test_kills_at_any_moment_lose_nothing(start: Starter, real_kafka: RealKafka,
     Killed at random points of a load in which one event in ten fails for good: each is handled or has a dead letter,
     perhaps two, and the first run of each is in the order of its subject. Nobody is blamed for the kills.
     """
-    stage = start(consume={"concurrency": 8})
+    stage = start(consumer={"group.instance.id": "stage-0"}, consume={"concurrency": 8})
     for version in range(1, _EACH + 1):
         for subject in range(_SUBJECTS):
             act = "slow.fail" if _is_bad(subject, version) else "slow.work"
