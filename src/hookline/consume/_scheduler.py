@@ -242,7 +242,8 @@ class Scheduler:
                 if delivery.identity is not None:
                     partition.completed.add(delivery.identity, record.offset, self._fingerprint(delivery))
                 tracker.deliver_settled(record.offset)
-                partition.release(record)
+                partition.released_records += 1
+                partition.released_bytes += record.size_bytes
             else:
                 attempt = self._lane_up(partition, delivery, result)
                 if attempt is not None:
@@ -268,7 +269,7 @@ class Scheduler:
     def _go_on(self, lane: Lane, result: Begun) -> Attempt | None:
         """Conclude an attempt that ended as it was begun; else give what is left to be awaited."""
         delivery = lane.queue[0]
-        if isinstance(result, Done | Raised):
+        if isinstance(result, (Done, Raised)):  # a union would be made anew for each event
             self._conclude(lane, delivery, result)
         elif isinstance(result, Completed):
             self._conclude(lane, delivery, self._duplicate(delivery, result))

@@ -48,10 +48,6 @@ class Decisions:
             return self._refuse(delivery, error)
         if not isinstance(error, HookErrorGroup | HookNotReadyError):
             return self._pause(work, error)
-        for run in work.pending():
-            if run.name in work.raised:
-                self._weigh(work.event, run, work.raised[run.name])
-        work.saved = None
         pending = work.pending()
         if not pending:
             return _give_up(work) if work.failed() else self._pause(work, error)
@@ -74,8 +70,11 @@ class Decisions:
     def _if_overdue(self, run: HookRun) -> Retry | DeadLetterClass:
         return decide(classify(TimeoutError(), self._classifiers), run.charged + 1, 0.0, self._retry)
 
-    def _weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
-        """Classify what a hook raised, once, and decide whether it is tried again."""
+    def weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
+        """Classify what a hook raised, once, and decide whether it is tried again.
+
+        At once, not when its siblings have ended too: a commit has to tell it, since the process may end before.
+        """
         now = time.monotonic()
         verdict = classify(error, self._classifiers)
         run.tries += 1

@@ -26,6 +26,11 @@ class EventLog(Observer):
     Failures are told by the stage itself.
     """
 
+    @staticmethod
+    def is_heard() -> bool:
+        """Tell whether the log's level lets anything of it through."""
+        return _level.isEnabledFor(logging.DEBUG)
+
     def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
         """Say what became of the event."""
         del error

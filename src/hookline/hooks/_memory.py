@@ -72,12 +72,16 @@ class StageMemory:
             event = decode_record(record.key, record.value, record.headers)
         except MalformedRecordError:
             return None
-        return event.identity, _fingerprint(event, record.value)
+        value = record.value
+        return event.identity, value if value is not None and len(value) <= _SMALL_BYTES else _digest(event)
 
     def fingerprint(self, delivery: Delivery) -> Fingerprint:
         """Tell what to keep of an event that is done: a small record's bytes, else a digest."""
+        value = delivery.record.value
+        if value is not None and len(value) <= _SMALL_BYTES:
+            return value
         work = delivery.progress
-        return _fingerprint(work.event, delivery.record.value) if isinstance(work, Work) else ""
+        return _digest(work.event) if isinstance(work, Work) else ""
 
     def says_the_same(self, delivery: Delivery, earlier: Fingerprint) -> bool:
         """Tell whether type, version and payload are those of the event before; its time may differ."""
@@ -186,10 +190,6 @@ def _failed_earlier(run: HookRun, letter_class: DeadLetterClass, verdict: int) -
         attempts=run.tries, elapsed_seconds=0.0, code="failed_earlier",
     )  # fmt: skip
     return Failed(letter_class, failure, text, EarlierFailureError(text))
-
-
-def _fingerprint(event: Event, value: bytes | None) -> Fingerprint:
-    return value if value is not None and len(value) <= _SMALL_BYTES else _digest(event)
 
 
 def _digest_as(record: Record, value: bytes) -> str:

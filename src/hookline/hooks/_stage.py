@@ -242,6 +242,7 @@ class Stage:
         else:
             hook.errors.inc()
             work.raised[run.name] = raised.error
+            self._decisions.weigh(work.event, run, raised.error)
 
     async def _await_rest(self, rest: Awaitable[None], ready: Sequence[HookRun], work: Work) -> None:
         await rest

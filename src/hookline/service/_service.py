@@ -169,7 +169,8 @@ class Service:
         settings = EngineSettings(**self._settings.consume.model_dump())
         hook_topic, dead_letter_topic = self._topics()
         writer = DeadLetterWriter(self._producer, dead_letter_topic)
-        observer = Observers(MeteredObserver(self.metrics), EventLog(), *observers)
+        log = [EventLog()] if EventLog.is_heard() else []
+        observer = Observers(MeteredObserver(self.metrics), *log, *observers)
         memory = self._stage.memory
         group = self._settings.hook_group()
         stage = Engine(
