@@ -86,6 +86,24 @@ def test_a_success_outlives_a_kill_during_the_first_attempt(
 
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL"])
+def test_a_failure_outlives_an_end_during_the_first_attempt(
+    start: Starter, real_kafka: RealKafka, journal: Journal, end: str
+) -> None:
+    """P6, P7. One hook failed for good, its sibling still runs, a commit has told it: the sibling alone runs again."""
+    stage = start(drain_seconds=0.2)
+    place = send(real_kafka, stage, "pair.fail.wait", "s", 1)
+    eventually(_said_of(real_kafka, stage, place, "first", [("permanent", 1)]), 20, what="the failure is committed")
+    assert journal.entries("failed", hook="first")
+    _end(stage, end)
+    journal.open_gate()
+    stage.restart()
+    eventually(lambda: real_kafka.settled(stage.group, stage.hook_topic), 60, what="it is committed")
+    assert (_runs(journal, "first"), _runs(journal, "second")) == ({("s", 1): 1}, {("s", 1): 2})
+    assert [letter.key for letter in real_kafka.read(stage.dead_letter_topic)] == [b"s"]
+    assert stage.stop() == 0
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL"])
 def test_a_failure_before_the_end_is_named_in_the_dead_letter_after_it(
     start: Starter, real_kafka: RealKafka, journal: Journal, end: str
 ) -> None:

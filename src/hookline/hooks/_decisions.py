@@ -48,6 +48,7 @@ class Decisions:
             return self._refuse(delivery, error)
         if not isinstance(error, HookErrorGroup | HookNotReadyError):
             return self._pause(work, error)
+        work.saved = None
         pending = work.pending()
         if not pending:
             return _give_up(work) if work.failed() else self._pause(work, error)
