@@ -7,6 +7,7 @@ from collections import deque
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Final
 
+from ._attempt import Attempt
 from ._dedupe import Completed
 from ._delivery import Delivery, listeners_of
 from ._invoke import Raised, begin, begin_attempt, finish, forgets_cancellation, own_task
@@ -30,30 +31,6 @@ if TYPE_CHECKING:
 _SLICE_SECONDS: Final = 0.005
 _TURNS: Final = 16
 """After how many records the slice is looked at."""
-
-
-class Attempt:
-    """A record that is being run and has not ended yet, and the slot that it holds."""
-
-    __slots__ = ("_scheduler", "delivery", "has_slot", "lane", "rest")
-
-    def __init__(self, scheduler: Scheduler, lane: Lane, rest: Awaitable[None]) -> None:
-        self._scheduler = scheduler
-        self.lane = lane
-        self.delivery = lane.queue[0]
-        self.rest = rest
-        self.has_slot = True
-        self.delivery.release_slot = self.release_slot
-
-    def is_cut_off(self) -> bool:
-        """Tell whether its end counts for nothing."""
-        return self.delivery.cut_off or self.lane.partition.closed
-
-    def release_slot(self) -> None:
-        """Give the slot to others, though it runs on."""
-        if self.has_slot:
-            self.has_slot = False
-            self._scheduler.slot_freed()
 
 
 class Scheduler:
@@ -115,11 +92,6 @@ class Scheduler:
             self._slots += 1
             self._start(self._work())
 
-    def slot_freed(self) -> None:
-        """Note that a slot is free, though what held it runs on."""
-        self._slots -= 1
-        self.wake()
-
     def resume(self, lane: Lane) -> None:
         """Let a lane that waited compete again."""
         lane.timer = None
@@ -159,6 +131,11 @@ class Scheduler:
         finally:
             self._slots -= has_slot
             self.wake()
+
+    def _slot_freed(self) -> None:
+        """Note that a slot is free, though what held it runs on."""
+        self._slots -= 1
+        self.wake()
 
     async def _finish(self, attempt: Attempt, task: asyncio.Task[None]) -> bool:
         """Await what is left of an attempt and conclude it; False when it was cut off, and this worker with it."""
@@ -277,7 +254,7 @@ class Scheduler:
             lane.wait_for_twin(delivery)
         else:
             lane.partition.note_begun(delivery)
-            return Attempt(self, lane, result)
+            return Attempt(lane, result, self._slot_freed)
         return None
 
     def _duplicate(self, delivery: Delivery, earlier: Completed) -> Duplicate | Raised:
@@ -332,7 +309,7 @@ class Scheduler:
         self.wake()
 
     def _settle(self, lane: Lane, delivery: Delivery, outcome: Done | Duplicate | GiveUp) -> None:
-        """Note the first record of a lane as settled: with `_run_alone` the only place where the watermark moves."""
+        """Note the first record of a lane as settled: with `_run_plain` the only place where the watermark moves."""
         partition = lane.partition
         if partition.closed:
             return
