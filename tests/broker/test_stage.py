@@ -140,7 +140,7 @@ async def test_a_resolver_that_fails_is_a_dead_letter(shop: Shop) -> None:
 
 
 async def test_a_republished_event_runs_what_had_failed(shop: Shop) -> None:
-    """P4, P14: its letter marks nothing as completed, so it runs; a repeat is a duplicate; --again runs; gone is told."""
+    """P4, P14, cases: dedupe-eats-republish. Its letter marks nothing as completed, so it runs; a repeat is a duplicate; --again runs; gone is told."""
     redrive: Headers = (
         ("hookline-redrives", b"1"),
         ("hookline-redrive-hooks", json.dumps(["mended"]).encode()),
