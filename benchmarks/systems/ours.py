@@ -13,7 +13,7 @@ from benchmarks.task import OrderCheck, Stopwatch, Task, say
 from hookline import Event, Hook, Hooks
 from hookline.consume import Done, Observer
 from hookline.contract import HookEvent
-from hookline.service import Service, Settings, configure_service_logging
+from hookline.service import Service, Settings, configure_service_logging, run_service
 
 if TYPE_CHECKING:
     from hookline.consume import Delivery, Outcome
@@ -230,4 +230,4 @@ async def _main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main())
+    run_service(_main())

@@ -26,6 +26,7 @@ from hookline.service import (
     build_hooks,
     check_connections,
     configure_service_logging,
+    run_service,
     wait_until_usable,
 )
 from hookline.telemetry import configure_logging, get_logger
@@ -68,7 +69,7 @@ def run(
     """
     with ExitStack() as stack:
         broker = stack.enter_context(EmbeddedBroker()) if embedded else None
-        code = asyncio.run(_run(config, broker, _address(stay)))
+        code = run_service(_run(config, broker, _address(stay)))
     raise typer.Exit(code)
 
 

@@ -12,6 +12,7 @@ from hookline.service._hooks import build_hooks
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
 from hookline.service._logging import configure_service_logging
+from hookline.service._loop import run_service
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._service import Service
 from hookline.service._settings import Settings
@@ -34,6 +35,7 @@ __all__ = [
     "dead_letters_of",
     "load_settings",
     "redactor_of",
+    "run_service",
     "wait_until_usable",
     "wanted_topics",
 ]
