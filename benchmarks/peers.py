@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import platform
 import shutil
 import subprocess
 import sys
@@ -109,7 +110,8 @@ def _peers_python() -> str:
 
 def _find_python() -> str:
     """Find an interpreter that runs pyrallel-consumer: this one, else the newest. A pyenv shim may exist and not run."""
-    if sys.version_info >= (3, 12):
+    major, minor, _ = platform.python_version_tuple()
+    if (int(major), int(minor)) >= (3, 12):
         return sys.executable
     for version in _NEWEST_FIRST:
         for candidate in _candidates(version):

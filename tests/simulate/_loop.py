@@ -117,7 +117,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Make a future."""
         return asyncio.Future(loop=self)
 
-    def create_task(self, coro: Coroutine[Any, Any, Any], **named: Any) -> asyncio.Task[Any]:  # type: ignore[override] # a coroutine is all that comes here
+    def create_task(self, coro: Coroutine[Any, Any, Any], **named: Any) -> asyncio.Task[Any]:  # type: ignore[override,unused-ignore] # a coroutine is all that comes here; newer Pythons take it
         """Make a task."""
         task = asyncio.Task(coro, loop=self, **named)
         self._tasks.add(task)
