@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import platform
+import re
 import shutil
 import subprocess
 import sys
