@@ -8,6 +8,7 @@ from ._dead_letters import DeadLetterWriter
 from ._delivery import Delivery, Fingerprint, Handler, Identity, Memory, Observer, Observers
 from ._engine import Engine
 from ._invoke import Raised, Returned, Suspended, begin, begin_coroutine, finish, invoke, own_task
+from ._marks_bytes import pack_numbers, read_number
 from ._metered import EngineMeter, MeteredObserver
 from ._openings import Recollection
 from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Outcome, Retry, RetryPolicy, decide
@@ -55,4 +56,6 @@ __all__ = [
     "finish",
     "invoke",
     "own_task",
+    "pack_numbers",
+    "read_number",
 ]

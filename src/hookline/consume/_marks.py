@@ -29,7 +29,17 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ._marks_bytes import LARGEST_BODY, pack, pack_body, read_bytes, read_varint, seal, unpack, unpack_body, unseal
+from ._marks_bytes import (
+    LARGEST_BODY,
+    pack_body,
+    pack_numbers,
+    read_bytes,
+    read_number,
+    seal,
+    unpack,
+    unpack_body,
+    unseal,
+)
 from ._marks_ranges import from_columns, from_gaps, join_equal, join_neighbours, split_columns, to_columns, to_gaps
 
 if TYPE_CHECKING:
@@ -213,8 +223,8 @@ class _Draft:
         self._runs = (*to_columns([(start, end) for start, end, _ in marks.states], position), indexes)
         self._states = list(_pack_states(table))
         self._rest = (
-            (_STARTED, pack(to_gaps(marks.started, position))),
-            (_CRASHES, pack(to_gaps([offset for offset, _ in marks.crashes], position) + counts)),
+            (_STARTED, pack_numbers(to_gaps(marks.started, position))),
+            (_CRASHES, pack_numbers(to_gaps([offset for offset, _ in marks.crashes], position) + counts)),
         )
 
     def body(self, runs: int, ranges: int) -> bytes:
@@ -226,10 +236,10 @@ class _Draft:
         return pack_body(
             self._position,
             (
-                (_FRONTIER, pack([ahead]) if ahead else b""),
-                (_OPEN, pack(self._open[0][:ranges] + self._open[1][:ranges])),
+                (_FRONTIER, pack_numbers([ahead]) if ahead else b""),
+                (_OPEN, pack_numbers(self._open[0][:ranges] + self._open[1][:ranges])),
                 (_STATES, b"".join(states)),
-                (_RUNS, pack(gaps + lengths + indexes)),
+                (_RUNS, pack_numbers(gaps + lengths + indexes)),
                 *self._rest,
             ),
         )
@@ -245,10 +255,10 @@ def _pack_states(table: Collection[RetryState]) -> Iterator[bytes]:
     epoch = min(minutes, default=_MINUTE_OF_2026)
     since = epoch - _MINUTE_OF_2026
     if table:
-        yield pack([since << 1 if since >= 0 else -since << 1 | 1])
+        yield pack_numbers([since << 1 if since >= 0 else -since << 1 | 1])
     for state in table:
         minute = 0 if state.first_failed_minute is None else 1 + state.first_failed_minute - epoch
-        yield pack([state.attempt - 1, minute, len(state.saved)]) + state.saved
+        yield pack_numbers([state.attempt - 1, minute, len(state.saved)]) + state.saved
 
 
 def _fits(body: bytes, text: str, limit: int) -> bool:
@@ -290,11 +300,11 @@ def _read(sections: Mapping[int, bytes], position: int, *, clean: bool) -> Marks
 
 def _unpack_states(packed: bytes) -> list[RetryState]:
     states: list[RetryState] = []
-    since, at = read_varint(packed, 0) if packed else (0, 0)
+    since, at = read_number(packed, 0) if packed else (0, 0)
     before_first = _MINUTE_OF_2026 - 1 + (-(since >> 1) if since & 1 else since >> 1)
     while at < len(packed):
-        attempts, at = read_varint(packed, at)
-        minute, at = read_varint(packed, at)
+        attempts, at = read_number(packed, at)
+        minute, at = read_number(packed, at)
         saved, at = read_bytes(packed, at)
         states.append(RetryState(attempts + 1, before_first + minute if minute else None, saved))
     return states

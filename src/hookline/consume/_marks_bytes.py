@@ -26,7 +26,7 @@ _MORE = 0x80  # in every byte of a varint but its last
 _LAST_SHIFT = 56  # a ninth byte fills 63 bits
 
 
-def pack(values: Sequence[int]) -> bytes:
+def pack_numbers(values: Sequence[int]) -> bytes:
     """Write numbers from 0 to 2^63-1 as varints; ValueError for any other."""
     if not values:
         return b""
@@ -64,7 +64,7 @@ def unpack(packed: bytes) -> list[int]:
     return values
 
 
-def read_varint(packed: bytes, at: int) -> tuple[int, int]:
+def read_number(packed: bytes, at: int) -> tuple[int, int]:
     """Read one varint; return it and where the next thing begins."""
     if at < len(packed) and packed[at] < _MORE:
         return packed[at], at + 1
@@ -77,7 +77,7 @@ def read_varint(packed: bytes, at: int) -> tuple[int, int]:
 
 def read_bytes(packed: bytes, at: int) -> tuple[bytes, int]:
     """Read bytes that stand behind their length; return them and where the next thing begins."""
-    length, start = read_varint(packed, at)
+    length, start = read_number(packed, at)
     if length > len(packed) - start:
         raise ValueError("cut short")
     return packed[start : start + length], start + length
@@ -85,19 +85,19 @@ def read_bytes(packed: bytes, at: int) -> tuple[bytes, int]:
 
 def pack_body(position: int, sections: Iterable[tuple[int, bytes]]) -> bytes:
     """Write the body; an empty section is left out, which says the same."""
-    parts = [pack([position])]
+    parts = [pack_numbers([position])]
     for number, content in sections:
         if content:
-            parts += (pack([number, len(content)]), content)
+            parts += (pack_numbers([number, len(content)]), content)
     return b"".join(parts)
 
 
 def unpack_body(body: bytes) -> tuple[int, Mapping[int, bytes]]:
     """Read position and sections, known or not."""
-    position, at = read_varint(body, 0)
+    position, at = read_number(body, 0)
     sections: dict[int, bytes] = {}
     while at < len(body):
-        number, at = read_varint(body, at)
+        number, at = read_number(body, at)
         if number in sections:
             raise ValueError(f"section {number} stands there twice")
         sections[number], at = read_bytes(body, at)

@@ -232,12 +232,9 @@ class Inquiry:
                 return [self._take(partition)]
         batch: list[tuple[Partition, Record]] = []
         for partition in self._partitions:
-            while len(batch) < BATCH and self._has_more(partition) and not self._first_runs_alone(partition):
+            while len(batch) < BATCH and partition.held_back and not self._first_runs_alone(partition):
                 batch.append(self._take(partition))
         return batch
-
-    def _has_more(self, partition: Partition) -> bool:
-        return bool(partition.held_back)
 
     def _first_runs_alone(self, partition: Partition) -> bool:
         held_back, suspects = partition.held_back, partition.suspects

@@ -16,6 +16,7 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from hookline.consume import pack_numbers, read_number
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, decode_record
 from hookline.errs import Verdict
 
@@ -38,9 +39,6 @@ _DONE, _PERMANENT, _EXHAUSTED = 1, 2, 3
 _CLASSES: Final = {_PERMANENT: DeadLetterClass.PERMANENT, _EXHAUSTED: DeadLetterClass.EXHAUSTED}
 _STATES: Final = {letter_class: state for state, letter_class in _CLASSES.items()}
 _VERDICTS: Final = tuple(Verdict)  # never reordered: texts of earlier releases name them by place
-_LARGEST_VARINT_BYTES: Final = 9
-_LOW_BITS: Final = 0x7F
-_MORE: Final = 0x80
 _SMALL_BYTES: Final = 400
 
 
@@ -136,7 +134,7 @@ def _numbers(run: HookRun) -> bytes:
     due_at = now + run.due_at - now_monotonic if run.pending and run.due_at > now_monotonic + _DUE_SECONDS else None
     stuck = run.stuck is not None
     numbers = run.tries + stuck, run.charged + stuck, _units(failed_at, _MINUTE_SECONDS), _units(due_at, _DUE_SECONDS)
-    return b"".join(map(_varint, numbers))
+    return pack_numbers(numbers)
 
 
 def _units(at: float | None, unit_seconds: int) -> int:
@@ -156,31 +154,16 @@ def _read(saved: bytes) -> Iterator[tuple[bytes, int, int, int, int, int, int]]:
         name_hash, flags = saved[place : place + _HASH_BYTES], saved[place + _HASH_BYTES]
         place += _HASH_BYTES + 1
         numbers = []
-        for _ in ("tries", "charged", "first failed", "due"):
-            number, place = _read_varint(saved, place)
-            numbers.append(number)
-        if None in numbers or flags >> 2 >= len(_VERDICTS):
+        try:
+            for _ in ("tries", "charged", "first failed", "due"):
+                number, place = read_number(saved, place)
+                numbers.append(number)
+        except ValueError:
             return
-        tries, charged, failed_minute, due = (number or 0 for number in numbers)
+        if flags >> 2 >= len(_VERDICTS):
+            return
+        tries, charged, failed_minute, due = numbers
         yield name_hash, flags & 3, flags >> 2, tries, charged, failed_minute, due
-
-
-def _varint(number: int) -> bytes:
-    digits = bytearray()
-    while number > _LOW_BITS:
-        digits.append(number & _LOW_BITS | _MORE)
-        number >>= 7
-    digits.append(number)
-    return bytes(digits)
-
-
-def _read_varint(data: bytes, place: int) -> tuple[int | None, int]:
-    number = 0
-    for index, byte in enumerate(data[place : place + _LARGEST_VARINT_BYTES]):
-        number |= (byte & _LOW_BITS) << 7 * index
-        if byte < _MORE:
-            return number, place + index + 1
-    return None, len(data)
 
 
 def _failed_earlier(run: HookRun, letter_class: DeadLetterClass, verdict: int) -> Failed:

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hookline.consume._marks import Marks, MarksError, RetryState, decode_marks, encode_marks
-from hookline.consume._marks_bytes import DEFLATED, LARGEST_BODY, LARGEST_TEXT, pack, pack_body, seal, unpack
+from hookline.consume._marks_bytes import DEFLATED, LARGEST_BODY, LARGEST_TEXT, pack_body, pack_numbers, seal, unpack
 from tests.unit.consume.marking import Marked, marked, there_and_back
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "commit-marks"
@@ -171,7 +171,7 @@ def test_what_a_later_release_adds_is_skipped(drawn: Marked, number: int, conten
     """P6: sections and flags that this release does not know change nothing in what it reads."""
     position, marks, _ = drawn
     flags = bits << 2 | marks.clean << 1
-    sections = [(number, content), (1, pack([marks.frontier - position])), (number + 1, b"\x80")]
+    sections = [(number, content), (1, pack_numbers([marks.frontier - position])), (number + 1, b"\x80")]
     read = decode_marks("hl1." + seal(flags, pack_body(position, sections)), position)
     assert read == Marks(marks.frontier, (), (), clean=marks.clean)
 
@@ -207,4 +207,4 @@ def _state_of(kept: dict[str, Any]) -> RetryState:
 @given(st.lists(st.integers(0, 127) | st.integers(0, 2**63 - 1)))
 def test_varints_come_back(values: list[int]) -> None:
     """P6: numbers up to the largest offset come back as they went."""
-    assert unpack(pack(values)) == values
+    assert unpack(pack_numbers(values)) == values
