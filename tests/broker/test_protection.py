@@ -17,7 +17,7 @@ from hookline.consume import Watchdog
 from hookline.contract import encode_event
 from hookline.kafka import GroupConsumer
 from hookline.service import Service, Settings
-from tests.support.hooks import Acting
+from tests.support.hooks import Acting, Deaf
 from tests.support.kafka import TestBroker
 from tests.support.waiting import eventually_async
 
@@ -31,24 +31,6 @@ if TYPE_CHECKING:
 
 _STUCK_SECONDS = 4.0
 """Well above the second and a half in which a run is found to be stuck: until then /livez has to be green."""
-
-
-class Deaf:
-    """A coroutine that swallows every cancellation until it is let go."""
-
-    name = "deaf"
-    timeout_seconds = 0.05
-
-    def __init__(self) -> None:
-        self.let_go = asyncio.Event()
-
-    async def handle(self, _: Event) -> None:
-        """Hang."""
-        while not self.let_go.is_set():
-            try:
-                await self.let_go.wait()
-            except asyncio.CancelledError:
-                continue
 
 
 class Blocked:
@@ -140,7 +122,7 @@ async def _pass(_: Event) -> None:
 
 async def test_a_deaf_hook_ends_the_liveness_by_its_name_until_it_ends(broker: TestBroker) -> None:
     """P10, case 22: its subject waits, others go on, the gauge names it; after stuck_seconds /livez is red and says who."""
-    deaf = Deaf()
+    deaf = Deaf(0.05)
     shop = Shop(broker, Hooks({"deaf": [deaf], "fine": [Acting("fine", _pass)]}))
     async with shop.running() as client:
         try:

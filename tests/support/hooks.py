@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -76,6 +77,24 @@ def event_of(type: str = "batch.failed", subject: str = "batch-778", version: in
     """Make an event."""
     payload = {"batch_id": subject, "paths": ["foo/bar.go"]}
     return Event.versioned(source="submitqueue", type=type, subject=subject, version=version, payload=payload)
+
+
+class Deaf:
+    """A coroutine that swallows every cancellation until it is let go."""
+
+    name = "deaf"
+
+    def __init__(self, timeout_seconds: float = 30.0) -> None:
+        self.timeout_seconds = timeout_seconds
+        self.let_go = asyncio.Event()
+
+    async def handle(self, _: Event) -> None:
+        """Hang."""
+        while not self.let_go.is_set():
+            try:
+                await self.let_go.wait()
+            except asyncio.CancelledError:
+                continue
 
 
 def delivery_of(event: Event | None = None, headers: Headers = ()) -> Delivery:

@@ -15,7 +15,7 @@ from hookline.hooks import Hook, Hooks, hook_in
 from hookline.hooks._call import Call, Caller
 from hookline.hooks._wiring import WiredHook
 from hookline.telemetry import Metrics
-from tests.support.hooks import QUICK, Acting, attempt, delivery_of, event_of, stage_of
+from tests.support.hooks import QUICK, Acting, Deaf, attempt, delivery_of, event_of, stage_of
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
@@ -36,23 +36,6 @@ class Plain:
     def handle(self, event: Event) -> object:
         """Act, and return what that returned."""
         return self._act(event)
-
-
-class Deaf:
-    """A coroutine that swallows every cancellation until it is let go."""
-
-    name = "deaf"
-
-    def __init__(self) -> None:
-        self.let_go = asyncio.Event()
-
-    async def handle(self, _: Event) -> None:
-        """Hang."""
-        while not self.let_go.is_set():
-            try:
-                await self.let_go.wait()
-            except asyncio.CancelledError:
-                continue
 
 
 class Slots:
