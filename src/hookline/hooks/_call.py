@@ -125,7 +125,7 @@ class Caller:
             if not call.is_expired or call.is_cancelled_too():
                 raise
             raise _overdue(call.limit_seconds) from error
-        except BaseException:
+        except BaseException:  # raised again
             if call.is_expired:
                 call.is_cancelled_too()
             raise
@@ -228,7 +228,7 @@ class InThread:
         run = contextvars.copy_context().run
         try:
             running = asyncio.get_running_loop().run_in_executor(self._threads, run, _invoke, self._hook, self._event)
-        except BaseException:
+        except BaseException:  # raised again
             self._free.release()
             raise
         running.add_done_callback(lambda _: self._free.release())
