@@ -23,7 +23,7 @@ from tests.support.waiting import eventually
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hookline.kafka import Position, Record
+    from hookline.kafka import Position, UnreadRecord
     from tests.support.kafka import RealKafka, TestBroker
 
 _SECONDS = 10.0
@@ -39,7 +39,7 @@ class _Member:
         self.held: list[int] = []
         self.answers: list[object] = []
         self.commits: list[CommitError | None] = []
-        self.records: list[Record] = []
+        self.records: list[UnreadRecord] = []
         config = ClientConfig(common={"bootstrap.servers": bootstrap}, consumer={"group.protocol": protocol})
         self.consumer = GroupConsumer(config, f"group-of-{topic}", topic, self)
 
@@ -143,7 +143,7 @@ def test_records_come_from_where_the_group_was_marked(broker: TestBroker, protoc
     member = _Member(broker.bootstrap, topic, mark, protocol)
     with closing(member.consumer):
         member.poll_until(lambda: len(member.records) == 3)
-    assert [record.offset for record in member.records] == [0, 1, 2]
+    assert [record.offset() for record in member.records] == [0, 1, 2]
 
 
 def test_nothing_is_asked_for_no_partitions(broker: TestBroker) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hookline.consume import Standing
     from hookline.hooks import Hook
-    from hookline.kafka import Record
+    from hookline.kafka import UnreadRecord
     from tests.support.kafka import RealKafka
 
 _STUCK_SECONDS = 4.0
@@ -56,7 +56,7 @@ class Stalling(GroupConsumer):
     """The topic whose consumer is to stall."""
     _is_paused = False
 
-    def poll(self, most: int, timeout_seconds: float) -> list[Record]:
+    def poll(self, most: int, timeout_seconds: float) -> list[UnreadRecord]:
         """Pause or resume first, on the thread that polls."""
         wanted = self._topic == self.topic
         if wanted is not self._is_paused:

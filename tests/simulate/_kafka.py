@@ -18,12 +18,13 @@ from hookline.kafka import (
 from hookline.kafka._errors import Fault
 from tests.simulate._group import Request
 from tests.simulate._setup import LETTERS, TOPIC
+from tests.support.messages import message_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from hookline.contract import Headers
-    from hookline.kafka import CommitError, GroupListener, Position
+    from hookline.kafka import CommitError, GroupListener, Position, UnreadRecord
     from tests.simulate._process import Process
     from tests.simulate._world import World
 
@@ -65,7 +66,7 @@ class FakeConsumer:
         self.member = process.member
         world.group.join(self.member)
 
-    def poll(self, most: int, timeout_seconds: float) -> list[Record]:
+    def poll(self, most: int, timeout_seconds: float) -> list[UnreadRecord]:
         """Tell what has to be told, then give records."""
         self._process.require_alive()
         while self._answers:
@@ -199,7 +200,7 @@ class FakeConsumer:
         self._process.closed(number)
         self._fetch_at.pop(number, None)
 
-    def _fetch(self, most: int) -> list[Record]:
+    def _fetch(self, most: int) -> list[UnreadRecord]:
         numbers = [number for number in self._fetch_at if number not in self._paused]
         self._world.rng.shuffle(numbers)
         records: list[Record] = []
@@ -208,7 +209,7 @@ class FakeConsumer:
             records += self._world.topic.after(number, self._fetch_at[number], wanted)
         for record in records:
             self._fetch_at[record.partition] = record.offset + 1
-        return [self._delivered(record) for record in records]
+        return [message_of(self._delivered(record)) for record in records]
 
     def _delivered(self, record: Record) -> Record:
         fetch = self._process.fetched(record.partition, record.offset)

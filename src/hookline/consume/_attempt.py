@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._delivery import holds_no_slot
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -27,6 +29,12 @@ class Attempt:
     def is_cut_off(self) -> bool:
         """Tell whether its end counts for nothing."""
         return self.delivery.cut_off or self.lane.partition.closed
+
+    def end(self) -> bool:
+        """Let go of what it ran; tells whether it still holds its slot, which is the caller's now."""
+        self.delivery.release_slot = holds_no_slot  # the two held each other, which only the garbage collector ends
+        has_slot, self.has_slot = self.has_slot, False
+        return has_slot
 
     def release_slot(self) -> None:
         """Give the slot to others, though it runs on."""

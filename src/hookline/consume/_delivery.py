@@ -37,7 +37,7 @@ class Delivery:
         self.cut_off = False
         self.identity: Identity | None = None
         """What the handler said of it last."""
-        self.release_slot: Callable[[], None] = _nothing
+        self.release_slot: Callable[[], None] = holds_no_slot
         """For the handler to call when what it runs can be neither ended nor waited for: the attempt then holds its
         subject, and no slot any more. Once is enough; more calls do nothing."""
 
@@ -146,5 +146,5 @@ def listeners_of(observer: Observer) -> Listeners:
     )
 
 
-def _nothing() -> None:
-    """Do nothing: the attempt holds no slot."""
+def holds_no_slot() -> None:
+    """Give nothing back: what a delivery's `release_slot` is outside of an attempt."""

@@ -135,7 +135,7 @@ class Engine:
             lanes=len(lanes),
             running=sum(len(partition.busy) for partition in partitions),
             retrying=sum(lane.state is LaneState.RESTING for lane in lanes),
-            paused_partitions=sum(partition.paused is True for partition in partitions),
+            paused_partitions=sum(partition.braked for partition in partitions),
             oldest_unsettled_seconds=0.0 if oldest_ms is None else max(time.time() - oldest_ms / 1000, 0.0),
             lag_records={each.number: each.lag_records for each in partitions if each.lag_records is not None},
         )
@@ -242,7 +242,7 @@ def _standing(partition: Partition, *, is_busy: bool) -> Standing:
         partition=partition.number,
         fetched=fetched,
         position=fetched if partition.position is None else partition.position,
-        is_braked=partition.paused is True or partition.closing or partition.held_back is not None,
+        is_braked=partition.braked or partition.closing or partition.held_back is not None,
         is_at_work=is_busy or partition.held > 0 or any(waits),
     )
 

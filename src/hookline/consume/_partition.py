@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from ._ahead import FetchedAhead
 from ._marks import Marks, encode_marks, gather_marks, merge_marks
 from ._tracker import OffsetTracker
 
@@ -79,12 +80,12 @@ class Partition:
     Its identity is the epoch: a partition that is revoked and assigned again is another object, and what ends late in
     the old one changes nothing, since nobody commits from a closed one.
 
-    The consumer thread writes `*taken*`, `paused`, `full_since` and `lag_records`, the event loop all else, and each side only reads
-    the other's; but both set `closing` and `closed`, only ever to True.
+    The consumer thread writes `ahead`, `*taken*`, `braked`, `paused`, `full_since` and `lag_records`, the event loop all
+    else, and each side only reads the other's; but both set `closing` and `closed`, only ever to True.
     """
 
     __slots__ = (
-        "active", "begun", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "full_since", "held",
+        "active", "ahead", "begun", "braked", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "full_since", "held",
         "held_back", "lag_records", "lanes", "last_taken", "number", "paused", "quiet", "released_bytes",
         "released_records", "suspects", "taken_bytes", "taken_records", "tracker", "twins",
     )  # fmt: skip
@@ -117,6 +118,8 @@ class Partition:
         """The metadata as last written."""
         self.final: Position | None = None
         """What to commit when it is let go in good order."""
+        self.ahead = FetchedAhead(self.tracker.last)
+        """What was fetched and waits for room."""
         self.taken_records = self.taken_bytes = 0
         self.last_taken = self.tracker.last
         self.released_records = self.released_bytes = 0
@@ -124,10 +127,12 @@ class Partition:
         """Records on the topic from the position on, as the client last heard; None before it heard."""
         self.held = 0
         """Dead letters that could not be written yet; while there are any the intake brakes."""
+        self.braked = False
+        """Whether there was no room the last time it was asked."""
         self.paused: bool | None = None
         """What the client was told last; None before it was told anything, since it may remember an earlier epoch."""
         self.full_since: float | None = None
-        """Since when it is full without being paused, by the monotonic clock."""
+        """Since when it wants to be paused and is not, by the monotonic clock."""
         self.closing = False
         """No record starts any more."""
         self.closed = False
@@ -224,21 +229,32 @@ class Partition:
             self.quiet = asyncio.get_running_loop().create_future()
             await self.quiet
 
-    def wants_pause(self, most_records: int, most_bytes: int) -> bool:
-        """Tell whether fetching should rest: full, or braked. Once paused it rests until the half is worked off.
+    def room(self, most_records: int, most_bytes: int) -> int:
+        """Tell how many more records may be handed over: none while it is full, or braked.
 
         Full is also when too much is settled behind one record that is not: each such offset is remembered; and when
         the metadata of a commit can hardly tell more. With nothing in hand it never rests for that: where a broker takes
         next to no metadata, even what is always said would be too much.
         """
-        if self.held or self.closing:
-            return True
+        self.braked = (
+            self.held > 0
+            or self.closing
+            or self.records >= most_records
+            or self.size_bytes >= most_bytes
+            or self.tracker.span >= most_records * _SPAN_WINDOWS
+            or (self.records > 0 and self.code is not None and self.code.share >= FULL_SHARE)
+        )
+        return 0 if self.braked else most_records - self.records
+
+    def wants_pause(self, most_ahead: int, most_bytes: int) -> bool:
+        """Tell whether fetching should rest: too much waits for room. Once paused it rests until half of it has gone.
+
+        What waits and what is in hand share one bound of bytes.
+        """
         share = 2 if self.paused else 1
-        return (
-            self.records * share >= most_records
-            or self.size_bytes * share >= most_bytes
-            or self.tracker.span * share >= most_records * _SPAN_WINDOWS
-            or (self.records > 0 and self.code is not None and self.code.share * share >= FULL_SHARE)
+        return self.closing or (
+            len(self.ahead) * share >= most_ahead
+            or (len(self.ahead) > 0 and (self.size_bytes + self.ahead.size_bytes) * share >= most_bytes)
         )
 
     def encode(self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool) -> Encoded | None:

@@ -9,16 +9,16 @@ import threading
 import time
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Protocol
 
-from hookline.kafka import CommitError, ErrorKind, KafkaClientError
+from hookline.kafka import CommitError, ErrorKind, KafkaClientError, Record
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, Record
+    from hookline.kafka import Fault, GroupConsumer, GroupListener, Position, UnreadRecord
 
     from ._metered import EngineMeter
     from ._partition import Partition
@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.05
 _HURRY_SECONDS = 0.002
-_BREATH_SECONDS = 0.002
+_BREATH_SECONDS = 0.02
 _PATIENCE_SECONDS = 0.1
+_AHEAD_WINDOWS = 4
+_MOST_AHEAD = 32_000
 _CLOSE_ATTEMPTS = 20
 _CLOSE_POLL_SECONDS = 0.1
 _MEASURE_SECONDS = 1.0
 _POSITIONS_SECONDS = 10.0
 _DRAIN_MARGIN_SECONDS = 2.0
 
-_OFFSET_OF = attrgetter("offset")
-_PARTITION_OF = attrgetter("partition")
+_PARTITION_OF = methodcaller("partition")
 _SIZE_OF = attrgetter("size_bytes")
+_RECORDS_OF = attrgetter("records")
 
 _log = get_logger(__name__)
 
@@ -118,6 +120,7 @@ class Poller:
         self._finishing = threading.Event()
         self._measured_at = 0.0
         self._joined = False
+        self._has_more = False
         self.hurry = False
         """Whether the loop waits for commits, so that a poll must not wait long for records."""
 
@@ -141,16 +144,18 @@ class Poller:
         self._consumer = self._open_consumer(self)
 
     def turn(self) -> None:
-        """Begin the commit that waits, brake or let go, and poll once."""
+        """Begin the commit that waits, brake or let go, poll once, and hand over what there is room for."""
         consumer = self._own_consumer()
         self._begin_commits(consumer)
         is_full = self._balance(consumer)
         self._measure(consumer)
         if is_full:
             self._poll(consumer, 1, 0.0)
-            self._rest(_BREATH_SECONDS)
         else:
-            self._poll(consumer, self._settings.poll_records, _HURRY_SECONDS if self.hurry else _POLL_SECONDS)
+            self._poll(consumer, self._settings.poll_records, 0.0 if self._has_more else self._patience_seconds())
+        self._has_more = self._hand_over() == self._settings.poll_records
+        if is_full and not self._has_more:
+            self._rest(self._patience_seconds())
 
     def close(self) -> None:
         """Commit what was let go in order, and leave the group.
@@ -220,31 +225,24 @@ class Poller:
             return [Found(number) for number in numbers]
         return [Found(number, committed[number], *ends[number]) for number in numbers]
 
-    def _hand_over(self, consumer: GroupConsumer, records: list[Record]) -> None:
-        batches: list[tuple[Partition, list[Record]]] = []
-        for number, run in groupby(records, _PARTITION_OF):
+    def _poll(self, consumer: GroupConsumer, most: int, seconds: float) -> None:
+        """Keep what was fetched for its partition; of one that has gone meanwhile it is somebody else's."""
+        for number, run in groupby(consumer.poll(most, seconds), _PARTITION_OF):
             partition = self._partitions.get(number)
-            if partition is None:
-                continue
-            taken = list(run)
-            if taken[0].offset <= partition.last_taken or not _ascend(taken):
-                partition, taken = self._take_again(consumer, partition, taken)
-            if taken:
-                partition.take(len(taken), sum(map(_SIZE_OF, taken)), taken[-1].offset)
-                batches.append((partition, taken))
-        if batches:
-            self._call(self._crew.receive, batches)
+            if partition is not None:
+                self._keep(consumer, partition, list(run))
 
-    def _take_again(
-        self, consumer: GroupConsumer, partition: Partition, records: list[Record]
-    ) -> tuple[Partition, list[Record]]:
+    def _keep(self, consumer: GroupConsumer, partition: Partition, messages: Sequence[UnreadRecord]) -> None:
+        kept = partition.ahead.add(messages)
+        if kept < len(messages):
+            self._begin_anew(consumer, partition, messages[kept:])
+
+    def _begin_anew(self, consumer: GroupConsumer, partition: Partition, messages: Sequence[UnreadRecord]) -> None:
         """Open a new epoch where offsets go back: the topic was made anew, or its log was cut. Nothing may be skipped.
 
-        When the log was cut behind what is not settled, reading goes back to that, and these records come again.
+        When the log was cut behind what is not settled, reading goes back to that, and these messages come again.
         """
-        before = (partition.last_taken, *map(_OFFSET_OF, records))
-        start = next(index for index, record in enumerate(records) if record.offset <= before[index])
-        first = records[start]
+        first = Record.from_message(messages[0])
         _log.error("offsets went back, beginning anew", record=str(first), last=partition.last_taken)
         resume = partition.position
         partition.closing = partition.closed = True
@@ -254,25 +252,43 @@ class Poller:
         self._call(self._crew.joined, [fresh])
         if resume is not None and resume < first.offset:
             consumer.seek(partition.number, resume)
-            return fresh, []
-        return fresh, records[start:]
+        else:
+            self._keep(consumer, fresh, messages)
 
-    def _poll(self, consumer: GroupConsumer, most: int, seconds: float) -> None:
-        records = consumer.poll(most, seconds)
-        if records:
-            self._hand_over(consumer, records)
+    def _patience_seconds(self) -> float:
+        """Tell how long nothing may happen here, while somebody waits for a commit, for room, or nobody waits."""
+        if self.hurry:
+            return _HURRY_SECONDS
+        return _BREATH_SECONDS if any(partition.ahead for partition in self._partitions.values()) else _POLL_SECONDS
+
+    def _hand_over(self) -> int:
+        """Give the event loop what there is room for, to the partitions with least in hand first."""
+        most_bytes, left = self._settings.window_bytes, self._settings.poll_records
+        batches: list[tuple[Partition, list[Record]]] = []
+        for partition in sorted(self._partitions.values(), key=_RECORDS_OF):
+            room = min(partition.room(self._settings.window_records, most_bytes), left)
+            if not room or not partition.ahead:
+                continue
+            messages = partition.ahead.take(room, most_bytes - partition.size_bytes)
+            records = list(map(Record.from_message, messages))
+            partition.take(len(records), sum(map(_SIZE_OF, records)), records[-1].offset)
+            batches.append((partition, records))
+            left -= len(records)
+        if batches:
+            self._call(self._crew.receive, batches)
+        return self._settings.poll_records - left
 
     def _balance(self, consumer: GroupConsumer) -> bool:
         """Tell the client which partitions rest, of those for which that has changed.
 
-        True when one is full, but was not for long: to pause it would throw away what the client has fetched ahead, so
+        True when too much waits of one, but not for long: to pause it would throw away what the client has fetched, so
         it is better left there for a moment.
         """
-        most_records, most_bytes = self._settings.window_records, self._settings.window_bytes
+        most_bytes, most_ahead = self._settings.window_bytes, self._most_ahead()
         wanted: dict[bool, list[int]] = {True: [], False: []}
         is_full, now = False, time.monotonic()
         for partition in self._partitions.values():
-            rest = partition.wants_pause(most_records, most_bytes)
+            rest = partition.wants_pause(most_ahead, most_bytes)
             if not rest:
                 partition.full_since = None
             elif partition.paused is False and now < (partition.full_since or now) + _PATIENCE_SECONDS:
@@ -287,6 +303,11 @@ class Poller:
         if wanted[False]:
             consumer.resume(wanted[False])
         return is_full
+
+    def _most_ahead(self) -> int:
+        """Tell how many messages of a partition may wait: some windows, but no more than its share of what all may."""
+        share = max(_MOST_AHEAD // max(len(self._partitions), 1), self._settings.poll_records)
+        return min(self._settings.window_records * _AHEAD_WINDOWS, share)
 
     def _measure(self, consumer: GroupConsumer) -> None:
         now = time.monotonic()
@@ -379,8 +400,3 @@ class Poller:
 
 def _by_number(positions: Mapping[Partition, Position]) -> dict[int, Position]:
     return {partition.number: position for partition, position in positions.items()}
-
-
-def _ascend(records: Sequence[Record]) -> bool:
-    offsets = list(map(_OFFSET_OF, records))
-    return offsets == sorted(offsets)

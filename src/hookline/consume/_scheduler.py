@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from functools import partial
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Final
 
@@ -90,7 +91,7 @@ class Scheduler:
         if not self._has_spare and self._slots < self._most_slots and (self._inbox or self._ready.count):
             self._has_spare = True
             self._slots += 1
-            self._start(self._work())
+            self._start(self._work(), _never)
 
     def resume(self, lane: Lane) -> None:
         """Let a lane that waited compete again."""
@@ -127,7 +128,7 @@ class Scheduler:
                 try:
                     goes_on = await self._finish(attempt, task)
                 finally:
-                    has_slot, attempt.has_slot = attempt.has_slot, False
+                    has_slot = attempt.end()
         finally:
             self._slots -= has_slot
             self.wake()
@@ -292,16 +293,13 @@ class Scheduler:
     def _give_up(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
         lane.state = LaneState.BURYING
         lane.partition.stepped_aside(lane)
-        lane.task = self._start(self._bury(lane, delivery, give_up, error))
+        lane.task = self._start(
+            self._bury(lane, delivery, give_up, error), lambda: delivery.cut_off or lane.partition.closing
+        )
 
     async def _bury(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
         """Write a dead letter, however long that takes; the record is settled once it is confirmed."""
-        try:
-            await self._undertaker.bury(lane, delivery, give_up)
-        except asyncio.CancelledError:
-            if not (delivery.cut_off or lane.partition.closing):
-                raise
-            return
+        await self._undertaker.bury(lane, delivery, give_up)
         if lane.partition.closed:
             return
         self._tell(delivery, give_up, error)
@@ -366,21 +364,27 @@ class Scheduler:
 
     # Tasks.
 
-    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
+    def _start(self, work: Awaitable[None], is_cut_off: Callable[[], bool]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._task_ended)
+        task.add_done_callback(partial(self._task_ended, is_cut_off))
         return task
 
-    def _task_ended(self, task: asyncio.Task[None]) -> None:
+    def _task_ended(self, is_cut_off: Callable[[], bool], task: asyncio.Task[None]) -> None:
         """Tell of a task that broke: by a fault of the engine, or of a handler's `decide` or an observer.
 
-        One that was cancelled though nothing of it was cut off is broken too: its subject would stand still for ever.
+        One that was cancelled is broken too, unless what it did was cut off, perhaps before its first step: its subject
+        would stand still for ever.
         """
         self._tasks.discard(task)
         error = RuntimeError("a worker was cancelled") if task.cancelled() else task.exception()
-        if error is not None:
+        if error is not None and not (task.cancelled() and is_cut_off()):
             self._broke(error)
+
+
+def _never() -> bool:
+    """Tell that nobody cuts it off."""
+    return False
 
 
 def _no_fingerprint(_: Delivery) -> Fingerprint:

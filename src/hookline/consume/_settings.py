@@ -21,10 +21,11 @@ class Order(StrEnum):
 class EngineSettings:
     """Bounds and intervals of one engine.
 
-    `concurrency` attempts run at once, in the given `order`. Of each partition at most `window_records` records and
-    `window_bytes` bytes are in hand; fetching rests when either is full, until the half is worked off. The identities
-    of the last `dedupe_window` records of a partition are remembered; at an assignment they are read back for at most
-    `recall_seconds`. A record that took the process down `max_crashes` times while it ran alone is a dead letter.
+    `concurrency` attempts run at once, in the given `order`. Of each partition at most `window_records` records are in
+    hand, and four times as many wait unread (of all partitions 32,000), all together with `window_bytes` bytes. The
+    identities of the last `dedupe_window` records of a partition are remembered; at an assignment they are read back
+    for at most `recall_seconds`. A record that took the process down `max_crashes` times while it ran alone is a dead
+    letter.
     """
 
     concurrency: int = 64

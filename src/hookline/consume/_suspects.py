@@ -159,7 +159,7 @@ class Suspects:
         held_back = partition.held_back
         more = bool(held_back) and held_back is not None and held_back[0].offset < self.end
         self._idle_looks += idle
-        is_last = self._seen >= self.end - 1 or (idle and (partition.paused is True or self._idle_looks >= _IDLE_LOOKS))
+        is_last = self._seen >= self.end - 1 or (idle and (partition.braked or self._idle_looks >= _IDLE_LOOKS))
         return self._questioned >= self._most or (is_last and not more)
 
     def _await_no_longer(self, offset: int) -> None:

@@ -189,11 +189,11 @@ class Stage:
             work.is_done = True
             self._note_age(work)
             return None
-        (run,) = work.runs
+        runs = work.runs
         if not isinstance(rest, Raised):
-            return self._await_rest(self._finish(run, hook, delivery, work, rest, began), work.runs, work)
-        self._note(run, hook, work, rest, began)
-        self._sum_up(work, work.runs)
+            return self._finish(runs[0], hook, delivery, work, rest, began, runs)
+        self._note(runs[0], hook, work, rest, began)
+        self._sum_up(work, runs)
         return None
 
     def call_hook(self, run: HookRun, delivery: Delivery, work: Work) -> Awaitable[None] | None:
@@ -212,20 +212,31 @@ class Stage:
         return self._finish(run, hook, delivery, work, rest, began)
 
     async def _finish(
-        self, run: HookRun, hook: WiredHook, delivery: Delivery, work: Work, rest: Rest, began: float
+        self,
+        run: HookRun,
+        hook: WiredHook,
+        delivery: Delivery,
+        work: Work,
+        rest: Rest,
+        began: float,
+        ran: Sequence[HookRun] = (),
     ) -> None:
+        """Await the rest of a call and note how it ended; when it is all that `ran`, sum up too."""
+        raised: Raised | None
         limit_seconds = begin(self._limit_of, hook)
         if isinstance(limit_seconds, Raised):
             begin(rest.close)
-            self._note(run, hook, work, limit_seconds, began)
-            return
-        call = Call(hook, delivery, work.event, limit_seconds, own_task())
-        hook.count(+1)
-        try:
-            raised = await finish(self._caller.finish(rest, call), call.is_cut_off, call.task)
-        finally:
-            hook.count(-1)
+            raised = limit_seconds
+        else:
+            call = Call(hook, delivery, work.event, limit_seconds, own_task())
+            hook.count(+1)
+            try:
+                raised = await finish(self._caller.finish(rest, call), call.is_cut_off, call.task)
+            finally:
+                hook.count(-1)
         self._note(run, hook, work, raised, began)
+        if ran:
+            self._sum_up(work, ran)
 
     def _limit_of(self, hook: WiredHook) -> float:
         """Tell a hook's time limit; that a hook cannot tell its own is its own failure."""

@@ -38,7 +38,7 @@ from ._errors import (
 from ._mailbox import Acknowledgement
 from ._producer import AcknowledgedProducer
 from ._reader import TopicReader
-from ._record import Record
+from ._record import Record, UnreadRecord
 from ._settings import OWNED_KEYS, ClientConfig, Option, Options
 from ._topics import TopicAdmin, TopicChange, TopicDescription, WantedTopic, describe_topics
 
@@ -86,6 +86,7 @@ __all__ = [
     "TopicRefusedError",
     "UnconfirmedError",
     "UnknownTopicError",
+    "UnreadRecord",
     "WantedTopic",
     "check_producer",
     "classify_kafka_error",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ._errors import ErrorKind, Fault, InvalidClientConfigError, KafkaClientError, PositionsUnknownError
-from ._record import Record
 from ._watermarks import ask_watermarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ._record import UnreadRecord
     from ._settings import ClientConfig
 
 _ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local codes are public, their names begin with _
@@ -92,8 +92,8 @@ class GroupConsumer:
         self._consumer = _open({**options, "on_commit": self._committed})
         self._consumer.subscribe([topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._lose)
 
-    def poll(self, most: int, timeout_seconds: float) -> list[Record]:
-        """Wait for a record, then take what else is already here, `most` in all.
+    def poll(self, most: int, timeout_seconds: float) -> list[UnreadRecord]:
+        """Wait for a record, then take what else is already here, `most` in all: to be read by `Record.from_message`.
 
         Raises ConsumerFatalError when the client is broken.
         """
@@ -101,16 +101,13 @@ class GroupConsumer:
         messages = [] if message is None else [message]
         if messages and most > 1:
             messages += self._consumer.consume(most - 1, 0)
-        records = []
-        for each in messages:
-            error = each.error()
-            if error is None:
-                records.append(Record.from_message(each))
-            elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public code
+        errors = [error for each in messages if (error := each.error()) is not None]
+        for error in errors:
+            if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - a public code
                 self._note(Fault.of(error))
         if self._broken is not None:
             raise ConsumerFatalError(str(self._broken))
-        return records
+        return [each for each in messages if each.error() is None] if errors else messages
 
     def pause(self, partitions: Sequence[int]) -> None:
         """Stop fetching partitions; what was fetched ahead is thrown away and fetched again later."""

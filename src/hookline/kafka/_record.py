@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from hookline.contract import Headers
+
+UnreadRecord: TypeAlias = "Message"
+"""A record as the client holds it, to be read by `Record.from_message`; `len` tells the bytes of its value."""
 
 _call_headers: Final = methodcaller("headers")
 
@@ -41,7 +44,7 @@ class Record:
         object.__setattr__(self, "size_bytes", size_bytes)
 
     @classmethod
-    def from_message(cls, message: Message) -> Record:
+    def from_message(cls, message: UnreadRecord) -> Record:
         """Read a message of confluent_kafka, once.
 
         Raises ValueError for one that carries an error or no position: its value is the error's text, not data.

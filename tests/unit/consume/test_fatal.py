@@ -9,13 +9,14 @@ import pytest
 
 from hookline.consume import Engine, EngineSettings, Observers
 from hookline.kafka import ConsumerFatalError, Record
+from tests.support.messages import message_of
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.consume import Delivery, GiveUp
-    from hookline.kafka import GroupConsumer, GroupListener, Position
+    from hookline.kafka import GroupConsumer, GroupListener, Position, UnreadRecord
 
 
 @dataclass
@@ -27,7 +28,7 @@ class BreakingConsumer:
     told: list[str] = field(default_factory=list)
     _has_begun: bool = False
 
-    def poll(self, most: int, timeout_seconds: float) -> list[Record]:
+    def poll(self, most: int, timeout_seconds: float) -> list[UnreadRecord]:
         """Give the records at the first time."""
         del most, timeout_seconds
         if self.is_broken:
@@ -37,7 +38,7 @@ class BreakingConsumer:
             return []
         self._has_begun = True
         self.listener.assigned([0])
-        return [Record("t", 0, offset, 0, b"k%d" % offset, b"v") for offset in range(10)]
+        return [message_of(Record("t", 0, offset, 0, b"k%d" % offset, b"v")) for offset in range(10)]
 
     def committed(self, partitions: Sequence[int], timeout_seconds: float) -> dict[int, Position | None]:
         """Tell that nothing is."""

@@ -12,9 +12,11 @@ from hookline.consume import Delivery
 from hookline.consume._dedupe import CompletedWindow
 from hookline.consume._marks import Marks, RetryState, decode_marks
 from hookline.consume._partition import Lane, Partition
+from hookline.kafka import Record
+from tests.support.messages import message_of
 from tests.unit.consume.scheduling import record_of
 
-RECORDS, BYTES = 10, 1_000
+RECORDS, AHEAD, BYTES = 10, 40, 1_000
 STATE = RetryState(2, 29_700_000, b"kept")
 
 
@@ -23,43 +25,71 @@ def partition_of(position: int | None = 0, found: Marks | None = None) -> Partit
     return Partition(0, CompletedWindow(10), position, found)
 
 
+def room_of(partition: Partition) -> int:
+    """Ask as the poller does."""
+    return partition.room(RECORDS, BYTES)
+
+
 def rests(partition: Partition) -> bool:
     """Ask as the poller does, and keep the answer as it does."""
-    partition.paused = partition.wants_pause(RECORDS, BYTES)
+    partition.paused = partition.wants_pause(AHEAD, BYTES)
     return partition.paused
 
 
+def fetched(partition: Partition, messages: int, size_bytes: int = 0) -> None:
+    """Let messages wait for room."""
+    partition.ahead.add([message_of(Record("t", 0, offset, 0, b"k", b"v" * size_bytes)) for offset in range(messages)])
+
+
 @given(st.integers(0, 30), st.integers(0, 2_000))
-def test_it_rests_when_it_is_full_and_until_the_half_is_worked_off(records: int, size_bytes: int) -> None:
-    """P3, cases: memory-backpressure. By count and by bytes; in between it stays as it is, since each pause costs fetches."""
+def test_it_takes_what_there_is_room_for(records: int, size_bytes: int) -> None:
+    """P3, cases: memory-backpressure. By count and by bytes; it is braked while there is none."""
     partition = partition_of()
     partition.take(records, size_bytes, records)
-    assert rests(partition) is (records >= RECORDS or size_bytes >= BYTES)
-    partition.paused = True
-    assert rests(partition) is (2 * records >= RECORDS or 2 * size_bytes >= BYTES)
+    is_full = records >= RECORDS or size_bytes >= BYTES
+    assert room_of(partition) == (0 if is_full else RECORDS - records)
+    assert partition.braked is is_full
 
 
-def test_it_rests_while_a_dead_letter_cannot_be_written() -> None:
-    """P1, cases: dlq-unconfirmed. Nothing is fetched that might have to follow it."""
+@given(messages=st.integers(0, 60), was_resting=st.booleans())
+def test_it_rests_when_too_much_waits_and_until_half_of_it_has_gone(messages: int, *, was_resting: bool) -> None:
+    """P3, cases: memory-backpressure. In between it stays as it is, since each pause costs fetches."""
+    partition = partition_of(None)
+    fetched(partition, messages)
+    partition.paused = was_resting
+    assert rests(partition) is (messages * (2 if was_resting else 1) >= AHEAD)
+
+
+@pytest.mark.parametrize(("in_hand", "waiting", "is_full"), [(0, 900, False), (0, 1_000, True), (600, 400, True)])
+def test_what_waits_and_what_is_in_hand_share_the_bytes(in_hand: int, waiting: int, *, is_full: bool) -> None:
+    """P3, cases: memory-backpressure. Few large records fill a partition as many small ones do."""
+    partition = partition_of(None)
+    partition.take(1, in_hand, 0)
+    fetched(partition, 2, waiting // 2)
+    assert rests(partition) is is_full
+
+
+def test_nothing_is_handed_over_while_a_dead_letter_cannot_be_written() -> None:
+    """P1, cases: dlq-unconfirmed. Nothing begins that might have to follow it."""
     partition = partition_of()
     partition.held = 1
-    assert rests(partition)
+    assert not room_of(partition)
     partition.held = 0
-    assert not rests(partition)
+    assert room_of(partition)
 
 
-def test_it_rests_when_too_much_is_settled_behind_one_record() -> None:
+def test_nothing_is_handed_over_when_too_much_is_settled_behind_one_record() -> None:
     """P5: each settled offset behind an open one is remembered, so there is a bound to that too."""
     partition = partition_of()
     partition.tracker.deliver(0)
     for offset in range(1, 50 * RECORDS):
         partition.tracker.deliver_settled(offset)
-    assert rests(partition)
+    assert not room_of(partition)
     partition.tracker.settle(0)
-    assert not rests(partition)
+    assert room_of(partition)
 
 
-def test_it_rests_when_a_commit_can_hardly_tell_more() -> None:
+def test_nothing_is_handed_over_when_a_commit_can_hardly_tell_more() -> None:
     """P6: before attempts would have to be left out of the metadata nothing new begins; with nothing in hand it never rests."""
     partition = partition_of()
     for offset in range(200):
@@ -67,11 +97,11 @@ def test_it_rests_when_a_commit_can_hardly_tell_more() -> None:
         partition.note_begun(Delivery(record_of("a", offset)))
     states = {offset: RetryState(1 + offset, None, offset.to_bytes(4, "big")) for offset in range(200)}
     partition.encode(100, lambda delivery: states[delivery.record.offset], clean=False)
-    assert not rests(partition)
+    assert room_of(partition)
     partition.take(1, 1, 0)
-    assert rests(partition)
+    assert not room_of(partition)
     partition.encode(1_000_000, lambda _: None, clean=False)
-    assert not rests(partition)
+    assert room_of(partition)
 
 
 @pytest.mark.parametrize("delivered", [0, 1, 2, 3])

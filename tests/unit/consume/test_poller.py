@@ -14,11 +14,12 @@ from hookline.consume._poller import Found, Poller
 from hookline.consume._settings import EngineSettings
 from hookline.kafka import CommitError, ErrorKind, Fault, PositionsUnknownError, Record
 from hookline.telemetry import Metrics
+from tests.support.messages import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from hookline.kafka import KafkaClientError, Position
+    from hookline.kafka import KafkaClientError, Position, UnreadRecord
 
 COMMITTED = (7, "hl1.text")
 
@@ -29,7 +30,10 @@ def refusal(code: str) -> CommitError:
 
 
 class ScriptedConsumer:
-    """Assigns partition 0, gives one batch a poll, then asks its poller to finish."""
+    """Assigns partition 0, gives one batch a poll, then asks its poller to finish.
+
+    With `behind` there is a partition 1 too, whose offsets these are; they come behind the first batch.
+    """
 
     def __init__(
         self,
@@ -37,8 +41,10 @@ class ScriptedConsumer:
         *,
         unanswered: KafkaClientError | None = None,
         refusals: Iterable[CommitError] = (),
+        behind: Sequence[int] = (),
     ) -> None:
         self._batches = batches
+        self._behind = behind
         self._unanswered = unanswered
         self._refusals = iter(refusals)
         self._assigned = False
@@ -48,17 +54,19 @@ class ScriptedConsumer:
         self.poller: Poller
         self.turn: Callable[[], None]
 
-    def poll(self, most: int, timeout_seconds: float) -> list[Record]:
+    def poll(self, most: int, timeout_seconds: float) -> list[UnreadRecord]:
         """Give the next batch."""
         del most, timeout_seconds
         if not self._assigned:
             self._assigned = True
-            self.poller.assigned([0])
+            self.poller.assigned([0, 1] if self._behind else [0])
         self.turn()
         if not self._batches:
             self.poller.finish()
             return []
-        return [Record("t", 0, offset, 0, b"k", b"v") for offset in self._batches.pop(0)]
+        behind, self._behind = self._behind, ()
+        places = [(0, offset) for offset in self._batches.pop(0)] + [(1, offset) for offset in behind]
+        return [message_of(Record("t", number, offset, 0, b"k", b"v")) for number, offset in places]
 
     def committed(self, partitions: Sequence[int], timeout_seconds: float) -> dict[int, Position]:
         """Tell what is committed, unless it is not to be had."""
@@ -130,6 +138,7 @@ class Deck:
             for record in records:
                 if partition.tracker.deliver(record.offset) and record.offset not in self._left_open:
                     partition.tracker.settle(record.offset)
+                    partition.release(record)
                     self.settled.append((self.epochs.index(partition), record.offset))
 
     async def drain(self, partitions: Sequence[Partition], seconds: float) -> None:
@@ -233,6 +242,36 @@ async def test_a_commit_that_fails_at_an_assignment_stops_nothing(code: str) -> 
 async def test_a_new_epoch_tells_the_client_anew_whether_it_rests() -> None:
     """P3, cases: pause-state. A partition that rested and comes back is told to go on, whatever the client remembers."""
     settings = EngineSettings(window_records=2)
-    consumer, deck = ScriptedConsumer([[0, 1], [], [0], []]), Deck(frozenset({0, 1}))
+    consumer, deck = ScriptedConsumer([[*range(10)], [], [0], []]), Deck(frozenset({0, 1}))
     await polled(consumer, deck, settings=settings)
     assert consumer.told == ["pause 0", "resume 0"]
+
+
+async def test_a_partition_that_is_full_keeps_nothing_back_from_others() -> None:
+    """P3: the client has one queue for all; what lies in it behind the messages of a full partition is handed over."""
+    settings = EngineSettings(window_records=2)
+    consumer, deck = ScriptedConsumer([[0, 1, 2, 3, 4]], behind=[0, 1]), Deck(frozenset({0, 1}))
+    await polled(consumer, deck, settings=settings)
+    assert [(each.number, each.records, len(each.ahead)) for each in deck.epochs] == [(0, 2, 3), (1, 2, 0)]
+
+
+async def test_what_waited_is_handed_over_without_another_fetch() -> None:
+    """P3: nothing stands still until the client has fetched again."""
+    settings = EngineSettings(window_records=2)
+    consumer, deck = ScriptedConsumer([[0, 1, 2, 3, 4], [], []]), Deck()
+    await polled(consumer, deck, settings=settings)
+    assert [offset for _, offset in deck.settled] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("partitions", "most"), [(0, 8_000), (1, 8_000), (4, 8_000), (16, 2_000), (1_000, 500)])
+async def test_what_waits_is_bounded_for_all_partitions_together(partitions: int, most: int) -> None:
+    """P3, cases: memory-backpressure. A member that owns many partitions keeps less of each, one poll at least."""
+    poller = Poller(
+        lambda _: ScriptedConsumer([]),  # type: ignore[arg-type, return-value] # a double
+        Deck(),
+        asyncio.get_running_loop(),
+        EngineSettings(),
+        EngineMeter(None),
+    )
+    poller._partitions = {number: Partition(number, CompletedWindow(1)) for number in range(partitions)}
+    assert poller._most_ahead() == most

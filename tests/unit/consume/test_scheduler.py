@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hookline.consume import DONE, Done, Duplicate, GiveUp, Order, Retry
 from hookline.consume._marks import Marks, RetryState
+from hookline.consume._partition import LaneState
 from hookline.contract import DeadLetterClass
 from tests.unit.consume.scheduling import NEVER, Bench, Gates, bench, turns, value_of, waits_for
 
@@ -361,6 +362,24 @@ async def test_a_slot_is_released_no_more_when_the_attempt_has_ended() -> None:
         made.feed("b0", "c0", "d0")
         await turns()
         assert gates.inside == ["b0"]
+
+
+async def test_a_dead_letter_that_is_cut_off_before_its_first_step_breaks_nothing() -> None:
+    """P1: a partition may be let go in the very turn of the loop in which a record was given up."""
+
+    def act(_: Delivery) -> None:
+        raise ValueError("permanent")
+
+    async with bench(act) as made:
+        (record,) = made.feed("a0")
+        await asyncio.sleep(0)
+        (lane,) = made.partition().lanes.values()
+        assert lane.state is LaneState.BURYING
+        made.let_go()
+        await turns()
+        assert made.broken == []
+        assert made.post.sent == []
+    assert made.partition().position == record.offset
 
 
 async def test_a_worker_that_somebody_cancels_breaks_the_engine() -> None:

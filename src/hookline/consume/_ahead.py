@@ -1,0 +1,59 @@
+"""What the consumer's thread has fetched of one partition and not handed over yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from operator import methodcaller
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.kafka import UnreadRecord
+
+_OFFSET_OF = methodcaller("offset")
+
+
+class FetchedAhead:
+    """Messages that wait for room in their partition, unread, in the order in which they came.
+
+    The client has one queue for all partitions: without this a partition that is full would keep back what lies behind
+    its messages for others, and one that has room again would wait for the next fetch. Of the consumer's thread alone.
+    """
+
+    __slots__ = ("_last_offset", "_messages", "size_bytes")
+
+    def __init__(self, last_offset: int) -> None:
+        self._last_offset = last_offset
+        """That of the last message that came, or before the first one."""
+        self._messages: deque[UnreadRecord] = deque()
+        self.size_bytes = 0
+        """Bytes of their values."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def add(self, messages: Sequence[UnreadRecord]) -> int:
+        """Keep messages that came after all others; tells how many: none from the first whose offset goes back."""
+        offsets = [self._last_offset, *map(_OFFSET_OF, messages)]
+        kept = len(messages)
+        if offsets != sorted(set(offsets)):
+            kept = next(index for index in range(kept) if offsets[index] >= offsets[index + 1])
+            messages = messages[:kept]
+        self._messages.extend(messages)
+        self.size_bytes += sum(map(len, messages))
+        self._last_offset = offsets[kept]
+        return kept
+
+    def take(self, most_messages: int, most_bytes: int) -> list[UnreadRecord]:
+        """Take the first messages out, with at most so many bytes: but one if there is one, however large it is."""
+        waiting, size_bytes = self._messages, 0
+        taken: list[UnreadRecord] = []
+        while waiting and len(taken) < most_messages:
+            size_bytes += len(waiting[0])
+            if taken and size_bytes > most_bytes:
+                size_bytes -= len(waiting[0])
+                break
+            taken.append(waiting.popleft())
+        self.size_bytes -= size_bytes
+        return taken
