@@ -221,6 +221,29 @@ async def test_a_record_in_backoff_moves_with_its_attempts(real_kafka: RealKafka
 
 
 @_PROTOCOLS
+async def test_a_subject_of_a_topic_that_grows_has_a_lane_in_each_partition(
+    real_kafka: RealKafka, protocol: str
+) -> None:
+    """P3, cases: partitions-and-keys. The partitioner moves it while its records run: order is of a partition, none is lost."""
+    pool = _pool(real_kafka, protocol)
+    pool.options = {**pool.options, "topic.metadata.refresh.interval.ms": "500"}
+    before, behind = range(0, 5 * _SUBJECTS, _SUBJECTS), range(5 * _SUBJECTS, 10 * _SUBJECTS, _SUBJECTS)
+    async with pool.member(pool.wait) as rig:
+        await asyncio.to_thread(pool.send, before, partition=1)
+        await _until_shared(rig)
+        await asyncio.to_thread(real_kafka.grow, pool.topic, 8)
+        await _until_shared(rig, partitions=8)
+        pool.broker = TestBroker(real_kafka)  # its producer knows the new partitions
+        await asyncio.to_thread(pool.send, behind, partition=5)
+        await eventually_async(lambda: rig.engine.load().running == 2, _SECONDS, what="both lanes run")
+        pool.gate.set()
+        await pool.until_settled()
+    assert [number for number in pool.ran if number in before] == list(before)
+    assert [number for number in pool.ran if number in behind] == list(behind)
+    assert len(pool.ran) == 10
+
+
+@_PROTOCOLS
 async def test_a_static_member_keeps_its_partitions_over_a_restart(real_kafka: RealKafka, protocol: str) -> None:
     """P3, P5. A static member does not leave when it closes: back within its session it goes on alone, without a rebalance.
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,10 @@ class Topics:
     def partitions_by_topic(self) -> dict[str, int]:
         """Return the number of partitions of every topic."""
         return {name: len(topic.partitions) for name, topic in self.admin.list_topics(timeout=_SECONDS).topics.items()}
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions; clients hear of it in their own time."""
+        self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(_SECONDS)
 
     def send(
         self,
