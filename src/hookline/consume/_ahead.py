@@ -21,10 +21,10 @@ class FetchedAhead:
     its messages for others, and one that has room again would wait for the next fetch. Of the consumer's thread alone.
     """
 
-    __slots__ = ("_last_offset", "_messages", "size_bytes")
+    __slots__ = ("_messages", "last_offset", "size_bytes")
 
     def __init__(self, last_offset: int) -> None:
-        self._last_offset = last_offset
+        self.last_offset = last_offset
         """That of the last message that came, or before the first one."""
         self._messages: deque[UnreadRecord] = deque()
         self.size_bytes = 0
@@ -35,15 +35,20 @@ class FetchedAhead:
 
     def add(self, messages: Sequence[UnreadRecord]) -> int:
         """Keep messages that came after all others; tells how many: none from the first whose offset goes back."""
-        offsets = [self._last_offset, *map(_OFFSET_OF, messages)]
+        offsets = [self.last_offset, *map(_OFFSET_OF, messages)]
         kept = len(messages)
         if offsets != sorted(set(offsets)):
             kept = next(index for index in range(kept) if offsets[index] >= offsets[index + 1])
             messages = messages[:kept]
         self._messages.extend(messages)
         self.size_bytes += sum(map(len, messages))
-        self._last_offset = offsets[kept]
+        self.last_offset = offsets[kept]
         return kept
+
+    def clear(self) -> None:
+        """Drop what waits."""
+        self._messages.clear()
+        self.size_bytes = 0
 
     def take(self, most_messages: int, most_bytes: int) -> list[UnreadRecord]:
         """Take the first messages out, with at most so many bytes: but one if there is one, however large it is."""

@@ -40,4 +40,5 @@ class Attempt:
         """Give the slot to others, though it runs on."""
         if self.has_slot:
             self.has_slot = False
+            self.lane.partition.note_stuck(self.delivery)
             self._slot_freed()

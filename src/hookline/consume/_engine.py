@@ -73,7 +73,14 @@ class Engine:
         self._commits = Commits(self._partitions.values(), memory, self._commit, settings.commit_seconds, self._meter)
         may_bury = dead_letters is not None
         self._openings = Openings(
-            group, self._scheduler, self._commits, settings, self._meter, recollection, may_bury=may_bury
+            group,
+            self._scheduler,
+            self._commits,
+            settings,
+            self._meter,
+            recollection,
+            may_bury=may_bury,
+            broke=self._broke,
         )
 
     async def start(self) -> None:

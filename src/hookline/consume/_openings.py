@@ -16,7 +16,7 @@ from ._recall import recall_completed
 from ._suspects import Inquiry, Suspects
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hookline.kafka import TopicReader
 
@@ -53,6 +53,7 @@ class Openings:
         recollection: Recollection | None,
         *,
         may_bury: bool,
+        broke: Callable[[BaseException], None],
     ) -> None:
         self._group = group
         self._scheduler = scheduler
@@ -62,6 +63,7 @@ class Openings:
         self._recollection = recollection if settings.dedupe_window else None
         self._inquires = may_bury and settings.max_crashes > 0
         self._inquiry = Inquiry(scheduler, commits.confirm, self._release, settings.max_crashes)
+        self._broke = broke
         self._recalls: set[asyncio.Task[None]] = set()
 
     def __bool__(self) -> bool:
@@ -90,7 +92,14 @@ class Openings:
         if held:
             task = asyncio.get_running_loop().create_task(self._open(held))
             self._recalls.add(task)
-            task.add_done_callback(self._recalls.discard)
+            task.add_done_callback(self._opened)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        """Tell of an opening that broke: its partitions would hold everything back for ever."""
+        self._recalls.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._broke(error)
 
     def changed(self) -> None:
         """Note that partitions were let go."""

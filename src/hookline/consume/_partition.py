@@ -128,7 +128,7 @@ class Partition:
         self.held = 0
         """Dead letters that could not be written yet; while there are any the intake brakes."""
         self.braked = False
-        """Whether there was no room the last time it was asked."""
+        """Whether there is no room, after what there was room for has been handed over."""
         self.paused: bool | None = None
         """What the client was told last; None before it was told anything, since it may remember an earlier epoch."""
         self.full_since: float | None = None
@@ -189,6 +189,11 @@ class Partition:
         if delivery.identity is not None:
             self.begun[delivery.identity] = delivery
 
+    def note_stuck(self, delivery: Delivery) -> None:
+        """Note that an attempt cannot be ended: whoever waits for it waits no longer."""
+        if self.suspects is not None:
+            self.suspects.ended(delivery.record.offset)
+
     def note_ended(self, delivery: Delivery) -> list[Lane]:
         """Note a record that is settled; gives the lanes that waited for it."""
         self.active.pop(delivery.record.offset, None)
@@ -225,18 +230,19 @@ class Partition:
 
     async def until_quiet(self) -> None:
         """Wait until no lane is busy."""
-        if self.busy:
-            self.quiet = asyncio.get_running_loop().create_future()
-            await self.quiet
+        while self.busy:
+            if self.quiet is None or self.quiet.done():
+                self.quiet = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self.quiet)  # others may wait for it too
 
     def room(self, most_records: int, most_bytes: int) -> int:
-        """Tell how many more records may be handed over: none while it is full, or braked.
+        """Tell how many more records may be handed over; none while it is braked, which is to be noted in `braked`.
 
         Full is also when too much is settled behind one record that is not: each such offset is remembered; and when
         the metadata of a commit can hardly tell more. With nothing in hand it never rests for that: where a broker takes
         next to no metadata, even what is always said would be too much.
         """
-        self.braked = (
+        is_braked = (
             self.held > 0
             or self.closing
             or self.records >= most_records
@@ -244,17 +250,19 @@ class Partition:
             or self.tracker.span >= most_records * _SPAN_WINDOWS
             or (self.records > 0 and self.code is not None and self.code.share >= FULL_SHARE)
         )
-        return 0 if self.braked else most_records - self.records
+        return 0 if is_braked else most_records - self.records
 
     def wants_pause(self, most_ahead: int, most_bytes: int) -> bool:
         """Tell whether fetching should rest: too much waits for room. Once paused it rests until half of it has gone.
 
-        What waits and what is in hand share one bound of bytes.
+        What waits and what is in hand share one bound of bytes. What waits is not read, so that its keys and headers are
+        reckoned from what was.
         """
         share = 2 if self.paused else 1
+        waiting_bytes = max(self.ahead.size_bytes, len(self.ahead) * self.taken_bytes // max(self.taken_records, 1))
         return self.closing or (
             len(self.ahead) * share >= most_ahead
-            or (len(self.ahead) > 0 and (self.size_bytes + self.ahead.size_bytes) * share >= most_bytes)
+            or (len(self.ahead) > 0 and (self.size_bytes + waiting_bytes) * share >= most_bytes)
         )
 
     def encode(self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool) -> Encoded | None:

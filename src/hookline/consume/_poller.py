@@ -36,6 +36,7 @@ _MEASURE_SECONDS = 1.0
 _POSITIONS_SECONDS = 10.0
 _DRAIN_MARGIN_SECONDS = 2.0
 
+_OFFSET_OF = methodcaller("offset")
 _PARTITION_OF = methodcaller("partition")
 _SIZE_OF = attrgetter("size_bytes")
 _RECORDS_OF = attrgetter("records")
@@ -155,7 +156,7 @@ class Poller:
             self._poll(consumer, self._settings.poll_records, 0.0 if self._has_more else self._patience_seconds())
         self._has_more = self._hand_over() == self._settings.poll_records
         if is_full and not self._has_more:
-            self._rest(self._patience_seconds())
+            self._rest(_HURRY_SECONDS)
 
     def close(self) -> None:
         """Commit what was let go in order, and leave the group.
@@ -227,10 +228,13 @@ class Poller:
 
     def _poll(self, consumer: GroupConsumer, most: int, seconds: float) -> None:
         """Keep what was fetched for its partition; of one that has gone meanwhile it is somebody else's."""
+        fetched: dict[int, list[UnreadRecord]] = {}
         for number, run in groupby(consumer.poll(most, seconds), _PARTITION_OF):
+            fetched.setdefault(number, []).extend(run)
+        for number, messages in fetched.items():
             partition = self._partitions.get(number)
             if partition is not None:
-                self._keep(consumer, partition, list(run))
+                self._keep(consumer, partition, messages)
 
     def _keep(self, consumer: GroupConsumer, partition: Partition, messages: Sequence[UnreadRecord]) -> None:
         kept = partition.ahead.add(messages)
@@ -242,15 +246,21 @@ class Poller:
 
         When the log was cut behind what is not settled, reading goes back to that, and these messages come again.
         """
-        first = Record.from_message(messages[0])
-        _log.error("offsets went back, beginning anew", record=str(first), last=partition.last_taken)
-        resume = partition.position
+        first, resume = _OFFSET_OF(messages[0]), partition.position
+        _log.error(
+            "offsets went back, beginning anew",
+            partition=partition.number,
+            offset=first,
+            last=partition.ahead.last_offset,
+        )
         partition.closing = partition.closed = True
+        partition.ahead.clear()
         (fresh,) = self._crew.open_epochs([Found(partition.number)])
+        fresh.completed = partition.completed
         self._partitions[partition.number] = fresh
         self._call(self._crew.forget, [partition])
         self._call(self._crew.joined, [fresh])
-        if resume is not None and resume < first.offset:
+        if resume is not None and resume < first:
             consumer.seek(partition.number, resume)
         else:
             self._keep(consumer, fresh, messages)
@@ -263,10 +273,11 @@ class Poller:
 
     def _hand_over(self) -> int:
         """Give the event loop what there is room for, to the partitions with least in hand first."""
-        most_bytes, left = self._settings.window_bytes, self._settings.poll_records
+        most_records, most_bytes = self._settings.window_records, self._settings.window_bytes
+        left = self._settings.poll_records
         batches: list[tuple[Partition, list[Record]]] = []
         for partition in sorted(self._partitions.values(), key=_RECORDS_OF):
-            room = min(partition.room(self._settings.window_records, most_bytes), left)
+            room = min(partition.room(most_records, most_bytes), left)
             if not room or not partition.ahead:
                 continue
             messages = partition.ahead.take(room, most_bytes - partition.size_bytes)
@@ -274,6 +285,8 @@ class Poller:
             partition.take(len(records), sum(map(_SIZE_OF, records)), records[-1].offset)
             batches.append((partition, records))
             left -= len(records)
+        for partition in self._partitions.values():
+            partition.braked = not partition.room(most_records, most_bytes)
         if batches:
             self._call(self._crew.receive, batches)
         return self._settings.poll_records - left
@@ -306,7 +319,7 @@ class Poller:
 
     def _most_ahead(self) -> int:
         """Tell how many messages of a partition may wait: some windows, but no more than its share of what all may."""
-        share = max(_MOST_AHEAD // max(len(self._partitions), 1), self._settings.poll_records)
+        share = max(_MOST_AHEAD // max(len(self._partitions), 1), 1)
         return min(self._settings.window_records * _AHEAD_WINDOWS, share)
 
     def _measure(self, consumer: GroupConsumer) -> None:
@@ -387,7 +400,10 @@ class Poller:
         concurrent.futures.wait([future], seconds)
 
     def _remove(self, partitions: Sequence[int]) -> list[Partition]:
-        return [self._partitions.pop(number) for number in partitions if number in self._partitions]
+        removed = [self._partitions.pop(number) for number in partitions if number in self._partitions]
+        for partition in removed:
+            partition.ahead.clear()
+        return removed
 
     def _own_consumer(self) -> GroupConsumer:
         if self._consumer is None:

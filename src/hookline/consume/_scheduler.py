@@ -293,9 +293,11 @@ class Scheduler:
     def _give_up(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
         lane.state = LaneState.BURYING
         lane.partition.stepped_aside(lane)
+        lane.partition.busy.add(lane)  # from now on, so that a drain gives it its time
         lane.task = self._start(
             self._bury(lane, delivery, give_up, error), lambda: delivery.cut_off or lane.partition.closing
         )
+        lane.task.add_done_callback(partial(_burial_ended, lane))
 
     async def _bury(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
         """Write a dead letter, however long that takes; the record is settled once it is confirmed."""
@@ -317,6 +319,7 @@ class Scheduler:
         partition.release(delivery.record)
         lane.queue.popleft()
         lane.state, lane.task = LaneState.IDLE, None
+        delivery.progress = None  # it may hold errors, whose tracebacks hold the delivery
         for twin in partition.note_ended(delivery):
             self.resume(twin)
         if lane.queue:
@@ -380,6 +383,11 @@ class Scheduler:
         error = RuntimeError("a worker was cancelled") if task.cancelled() else task.exception()
         if error is not None and not (task.cancelled() and is_cut_off()):
             self._broke(error)
+
+
+def _burial_ended(lane: Lane, burial: asyncio.Task[None]) -> None:
+    if burial.cancelled():  # perhaps before its first step
+        lane.partition.note_idle(lane)
 
 
 def _never() -> bool:

@@ -31,7 +31,7 @@ class EngineSettings:
     concurrency: int = 64
     order: Order = Order.SUBJECT
     window_records: int = 2_000
-    window_bytes: int = 16 * 1024 * 1024
+    window_bytes: int = 8 * 1024 * 1024
     poll_records: int = 500
     commit_seconds: float = 0.15
     revoke_seconds: float = 5.0

@@ -19,7 +19,7 @@ class Standing:
 
     partition: int
     fetched: int
-    """The offset after the last record that the client gave; 0 before there is one and nothing is committed."""
+    """The offset after the last record that was handed over; 0 before there is one and nothing is committed."""
     position: int
     """The lowest offset that is not settled."""
     is_braked: bool

@@ -175,6 +175,7 @@ class Caller:
         for call in self._calls:
             if not call.is_stuck and now > call.ends_at + STUCK_AFTER_SECONDS:
                 call.is_stuck = True
+                call.hook.count(-1)
                 call.delivery.release_slot()
                 self._note_stuck(call.delivery, call.hook.name, is_stuck=True)
                 say_stuck(call.event, call.hook.name, now - call.ends_at)

@@ -233,7 +233,8 @@ class Stage:
             try:
                 raised = await finish(self._caller.finish(rest, call), call.is_cut_off, call.task)
             finally:
-                hook.count(-1)
+                if not call.is_stuck:
+                    hook.count(-1)
         self._note(run, hook, work, raised, began)
         if ran:
             self._sum_up(work, ran)
@@ -266,7 +267,10 @@ class Stage:
             return
         group = work.errors()
         if group is not None:
-            raise group
+            try:
+                raise group
+            finally:
+                del group  # its traceback holds this frame
         pending = work.pending()
         if pending:
             raise HookNotReadyError(", ".join(run.name for run in pending))

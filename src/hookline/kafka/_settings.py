@@ -52,8 +52,8 @@ _CONSUMER_DEFAULTS: Final[Options] = {
     # One millisecond instead of a second: a fetcher that found the queue full comes back at once.
     "fetch.queue.backoff.ms": 1,
     # Both bounds are of the whole consumer, whatever the client's manual says of the first. Keys and values alone count
-    # as bytes, each record costs 0.6 kB beside them: measured, a full queue takes up to 75 MB, of events of 200 bytes.
-    "queued.min.messages": 100_000,
+    # as bytes, each record costs 0.6 kB beside them: measured, a full queue takes up to 45 MB, of events of 200 bytes.
+    "queued.min.messages": 50_000,
     "queued.max.messages.kbytes": 16_384,
 }
 _CONSUMER_OWNED: Final[Options] = {

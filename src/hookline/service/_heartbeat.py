@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import traceback
+from asyncio import runners
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -122,4 +123,5 @@ class Worst:
 
 
 def _is_waiting(frame: FrameType) -> bool:
-    return frame.f_code.co_filename == selectors.__file__
+    """Tell whether the loop waits: asyncio's own in a selector, one in C beneath whoever runs it."""
+    return frame.f_code.co_filename in {selectors.__file__, runners.__file__}

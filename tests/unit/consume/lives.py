@@ -60,7 +60,14 @@ class Life:
         meter, settings = EngineMeter(disk.metrics), EngineSettings(max_crashes=max_crashes)
         self.commits = Commits(self.bench.partitions.values(), None, self._commit, settings.commit_seconds, meter)
         self._openings = Openings(
-            "g", self.bench.scheduler, self.commits, settings, meter, recollection, may_bury=may_bury
+            "g",
+            self.bench.scheduler,
+            self.commits,
+            settings,
+            meter,
+            recollection,
+            may_bury=may_bury,
+            broke=self.bench.broken.append,
         )
         self.partitions = [self._open(number) for number in disk.values]
 

@@ -29,7 +29,8 @@ def made(found: Found, metrics: Metrics) -> Partition:
     """Make a partition of what was found."""
     bench, meter, settings = Bench(lambda _: None), EngineMeter(metrics), EngineSettings()
     commits = Commits({}.values(), None, lambda _: None, 1.0, meter)
-    return Openings("g", bench.scheduler, commits, settings, meter, None, may_bury=True).make(found)
+    openings = Openings("g", bench.scheduler, commits, settings, meter, None, may_bury=True, broke=bench.broken.append)
+    return openings.make(found)
 
 
 def text_of(position: int, *, clean: bool = True) -> str:
@@ -159,3 +160,26 @@ async def test_a_partition_that_is_let_go_while_it_is_read_back_stays_closed() -
         await again.bench.until(lambda: again.partitions[1].position == 2)
         await turns()
     assert ran == ["d1"]
+
+
+class BrokenTopic(Topic):
+    """Cannot be read back, for a reason that is none of Kafka's."""
+
+    async def stream_ranges(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> AsyncGenerator[Record, None]:
+        """Break."""
+        async for record in super().stream_ranges(topic, ranges):
+            yield record
+            raise RuntimeError("can't start new thread")
+
+
+async def test_an_opening_that_breaks_is_told() -> None:
+    """P1, P3: its partitions would hold everything back for ever, so the process has to end."""
+    disk = Disk({0: ["a0", "b1"]})
+    async with life(disk, lambda _: None) as first:
+        await first.live()
+        first.leave()
+    topic = BrokenTopic(disk)
+    topic.open.set()
+    async with life(disk, lambda _: None, recollection=topic.recollection()) as again:
+        await again.bench.until(lambda: again.bench.broken)
+    assert [type(error) for error in again.bench.broken] == [RuntimeError]

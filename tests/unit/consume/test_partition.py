@@ -43,12 +43,11 @@ def fetched(partition: Partition, messages: int, size_bytes: int = 0) -> None:
 
 @given(st.integers(0, 30), st.integers(0, 2_000))
 def test_it_takes_what_there_is_room_for(records: int, size_bytes: int) -> None:
-    """P3, cases: memory-backpressure. By count and by bytes; it is braked while there is none."""
+    """P3, cases: memory-backpressure. By count and by bytes."""
     partition = partition_of()
     partition.take(records, size_bytes, records)
     is_full = records >= RECORDS or size_bytes >= BYTES
     assert room_of(partition) == (0 if is_full else RECORDS - records)
-    assert partition.braked is is_full
 
 
 @given(messages=st.integers(0, 60), was_resting=st.booleans())
@@ -60,9 +59,14 @@ def test_it_rests_when_too_much_waits_and_until_half_of_it_has_gone(messages: in
     assert rests(partition) is (messages * (2 if was_resting else 1) >= AHEAD)
 
 
-@pytest.mark.parametrize(("in_hand", "waiting", "is_full"), [(0, 900, False), (0, 1_000, True), (600, 400, True)])
+@pytest.mark.parametrize(
+    ("in_hand", "waiting", "is_full"), [(0, 900, False), (0, 1_000, True), (600, 400, True), (400, 0, True)]
+)
 def test_what_waits_and_what_is_in_hand_share_the_bytes(in_hand: int, waiting: int, *, is_full: bool) -> None:
-    """P3, cases: memory-backpressure. Few large records fill a partition as many small ones do."""
+    """P3, cases: memory-backpressure. Few large records fill a partition as many small ones do.
+
+    What is not read counts as its values, and as what was read at least: of dead letters the headers are most.
+    """
     partition = partition_of(None)
     partition.take(1, in_hand, 0)
     fetched(partition, 2, waiting // 2)
@@ -136,3 +140,32 @@ async def test_a_drain_waits_until_nothing_is_busy() -> None:
         await asyncio.sleep(0)
         assert not waiting.done()
     await waiting
+
+
+async def test_two_that_wait_for_quiet_both_hear_of_it() -> None:
+    """P5: a stop may drain a partition that a revoke drains already; neither sits out its time, nor ends the other's wait."""
+    partition = partition_of()
+    lane = partition.lane_of(b"a")
+    partition.busy.add(lane)
+    late, first, second = (asyncio.ensure_future(partition.until_quiet()) for _ in range(3))
+    await asyncio.sleep(0)
+    late.cancel()
+    await asyncio.sleep(0)
+    partition.note_idle(lane)
+    await asyncio.wait_for(asyncio.gather(first, second), 10)
+
+
+async def test_who_is_busy_again_at_once_was_not_quiet() -> None:
+    """P1, P5: a record whose attempt has ended, and whose dead letter is written now, has the time of the drain for that."""
+    partition = partition_of()
+    lane = partition.lane_of(b"a")
+    partition.busy.add(lane)
+    waiting = asyncio.ensure_future(partition.until_quiet())
+    await asyncio.sleep(0)
+    partition.note_idle(lane)
+    partition.busy.add(lane)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    partition.note_idle(lane)
+    await asyncio.wait_for(waiting, 10)

@@ -253,6 +253,23 @@ async def test_a_twin_waits_while_the_first_is_retried() -> None:
     assert [type(outcome) for _, outcome in made.watcher.outcomes] == [Retry, Done, Duplicate]
 
 
+async def test_what_the_handler_kept_is_let_go_with_the_record() -> None:
+    """P13: errors that it keeps hold the delivery by their tracebacks, so the two would wait for the garbage collector."""
+    seen: list[Delivery] = []
+
+    async def act(delivery: Delivery) -> None:
+        delivery.progress = "kept"
+        seen.append(delivery)
+        await asyncio.sleep(0)
+        if delivery.attempt == 1:
+            raise TimeoutError("not at first")
+
+    async with bench(act) as made:
+        made.feed("a0")
+        await made.until_settled()
+    assert [each.progress for each in seen] == [None, None]
+
+
 async def test_a_dead_letter_is_written_before_its_record_is_settled() -> None:
     """P1, P5: what is given up is in the dead-letter topic, and its subject goes on behind it."""
 
@@ -375,10 +392,12 @@ async def test_a_dead_letter_that_is_cut_off_before_its_first_step_breaks_nothin
         await asyncio.sleep(0)
         (lane,) = made.partition().lanes.values()
         assert lane.state is LaneState.BURYING
+        assert made.partition().busy == {lane}
         made.let_go()
         await turns()
         assert made.broken == []
         assert made.post.sent == []
+        assert not made.partition().busy
     assert made.partition().position == record.offset
 
 

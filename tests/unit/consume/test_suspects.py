@@ -293,3 +293,23 @@ async def test_without_a_dead_letter_topic_nobody_is_suspected() -> None:
         assert made.partitions[0].suspects is None
         await made.live()
     assert done_values == ["a0", "b1"]
+
+
+async def test_a_run_that_is_stuck_holds_no_inquiry_up() -> None:
+    """P10, P11: what cannot be ended has taken nobody down; the other suspects have their turn, it holds its subject alone."""
+    disk = Disk({0: ["a0", "b1"], 1: ["c0"]})
+    await lived(disk, killers={"c0"})
+    ran, never = list[str](), asyncio.Event()
+
+    async def act(delivery: Delivery) -> None:
+        ran.append(value_of(delivery))
+        if value_of(delivery) == "a0":
+            await asyncio.sleep(0)
+            delivery.release_slot()
+            await never.wait()
+
+    async with life(disk, act) as again:
+        again.fetch()
+        await again.bench.until(lambda: again.partitions[1].position == 1)
+        assert again.partitions[0].position == 0
+        assert sorted(ran) == ["a0", "b1", "c0"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from hookline.consume import GiveUp, Raised, begin_coroutine, own_task
+from hookline.consume import Done, GiveUp, Hold, Raised, Retry, begin_coroutine, own_task
 from hookline.contract import DeadLetterClass
 from hookline.hooks import Hook, Hooks, hook_in
 from hookline.hooks._call import Call, Caller
@@ -94,6 +94,22 @@ async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends
     await eventually_async(lambda: metrics.value("stuck_hooks", hook="bad") == 0)
     assert caller.stuck_hooks() == {}
     caller.close()
+
+
+async def test_a_run_that_is_stuck_keeps_no_other_subject_from_its_hook() -> None:
+    """P10: it is none of the events that a hook with a limit handles at once, and is so once only."""
+    deaf = Deaf()
+    async with stage_of(Hooks({"*": [deaf]}), timeout_seconds={"deaf": 0.01}, concurrency={"deaf": 1}) as stage:
+        first = asyncio.create_task(attempt(stage, delivery_of()))
+        try:
+            await asyncio.sleep(0)
+            assert isinstance(await attempt(stage, delivery_of(event_of(subject="other"))), Hold)
+            await eventually_async(stage.stuck_hooks)
+        finally:
+            deaf.let_go.set()
+        assert isinstance(await attempt(stage, delivery_of(event_of(subject="another"))), Done)
+        assert isinstance(await first, Retry)
+        assert isinstance(await attempt(stage, delivery_of(event_of(subject="last"))), Done)
 
 
 async def test_who_waits_for_a_thread_that_never_comes_holds_no_slot() -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.hooks import Hooks, hook_in
-from hookline.service._heartbeat import Heartbeat, Worst
+from hookline.service._heartbeat import Heartbeat, Worst, _is_waiting
 from hookline.telemetry import Metrics
 from tests.support.hooks import Acting, delivery_of, stage_of
 from tests.support.waiting import eventually, eventually_async
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hookline.contract import Event
 
@@ -99,3 +101,29 @@ def test_the_worst_of_a_minute_is_kept_for_a_minute(steps: list[tuple[float, flo
         now += seconds
         seen.append((now, value))
         assert worst.with_next(value, now) == max(each for at, each in seen if at >= now - 60)
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_loop_that_waits_is_blamed_on_nobody(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """P10: a process that was stopped as a whole is late, and stands where it waits; one that computes does not."""
+    computes, go_on, loop_thread = threading.Event(), threading.Event(), list[int]()
+
+    async def main() -> None:
+        loop_thread.append(threading.get_ident())
+        told = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.3, told.set)
+        await told.wait()
+        computes.set()
+        assert go_on.wait(20)
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(main())
+
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(run)
+        eventually(lambda: loop_thread and _is_waiting(sys._current_frames()[loop_thread[0]]), 20)
+        assert computes.wait(20)
+        eventually(lambda: not _is_waiting(sys._current_frames()[loop_thread[0]]), 20)
+        go_on.set()
+        running.result()
