@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import accumulate, islice, takewhile
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
@@ -52,13 +53,8 @@ class FetchedAhead:
 
     def take(self, most_messages: int, most_bytes: int) -> list[UnreadRecord]:
         """Take the first messages out, with at most so many bytes: but one if there is one, however large it is."""
-        waiting, size_bytes = self._messages, 0
-        taken: list[UnreadRecord] = []
-        while waiting and len(taken) < most_messages:
-            size_bytes += len(waiting[0])
-            if taken and size_bytes > most_bytes:
-                size_bytes -= len(waiting[0])
-                break
-            taken.append(waiting.popleft())
-        self.size_bytes -= size_bytes
+        sizes = accumulate(map(len, islice(self._messages, most_messages)))
+        count = sum(1 for _ in takewhile(most_bytes.__ge__, sizes))
+        taken = [self._messages.popleft() for _ in range(max(count, min(len(self._messages), 1)))]
+        self.size_bytes -= sum(map(len, taken))
         return taken

@@ -22,7 +22,7 @@ class EngineSettings:
     """Bounds and intervals of one engine.
 
     `concurrency` attempts run at once, in the given `order`. Of each partition at most `window_records` records are in
-    hand, and four times as many wait unread (of all partitions 32,000), all together with `window_bytes` bytes. The
+    hand, and four times as many wait unread (of all partitions 16,000), all together with `window_bytes` bytes. The
     identities of the last `dedupe_window` records of a partition are remembered; at an assignment they are read back
     for at most `recall_seconds`. A record that took the process down `max_crashes` times while it ran alone is a dead
     letter.
