@@ -105,7 +105,7 @@ def delivery_of(event: Event | None = None, headers: Headers = ()) -> Delivery:
 
 async def attempt(stage: Stage, delivery: Delivery) -> Outcome:
     """Run one attempt as the engine does, and return what follows."""
-    result = await invoke(_handle(stage, delivery))
+    result = await invoke(_handle(stage, delivery), lambda: delivery.cut_off)
     return Done() if isinstance(result, Returned) else stage.decide(delivery, result.error)
 
 

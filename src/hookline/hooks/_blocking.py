@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ._call import Caller
 from ._stage import Stage
 from ._wiring import WiredHook
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 _CALLS: Final[frozenset[CodeType]] = frozenset(
-    {Stage.call_only.__code__, Stage.call_hook.__code__, Caller.finish.__code__}
+    {Stage.call_only.__code__, Stage.call_hook.__code__, Stage.finish_call.__code__}
 )
 """All code of a hook runs beneath one of these; each has the hook in its variable `hook`."""
 

@@ -16,7 +16,7 @@ from ._deadlines import Deadlines
 from ._log import say_no_thread_left, say_overdue, say_stuck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from hookline.consume import Delivery
     from hookline.contract import Event
@@ -67,9 +67,13 @@ class Call:
         """Tell whether its end counts for nothing."""
         return self.delivery.cut_off
 
-    def is_cancelled_too(self) -> bool:
-        """Take back the cancellation of `expire`; tells whether somebody else has cancelled the task as well."""
-        return self.task.uncancel() > 0
+    def outcome(self, raised: Raised | None) -> Raised | None:
+        """Tell what came of it: nothing that it returned, nor its cancellation, when its time was over."""
+        if self.is_expired and (raised is None or isinstance(raised.error, asyncio.CancelledError)):
+            overdue = TimeoutError(f"not done within {self.limit_seconds:g} s")
+            overdue.__cause__ = raised and raised.error
+            return Raised(overdue)
+        return raised
 
 
 class NoteStuck(Protocol):
@@ -97,8 +101,9 @@ class Caller:
         self._looking: asyncio.Task[None] | None = None
 
     def open(self) -> None:
-        """Begin to look for runs that are stuck."""
-        self._looking = asyncio.get_running_loop().create_task(self._look())
+        """Begin to look for runs that are stuck, on the loop that calls this."""
+        self._loop = asyncio.get_running_loop()
+        self._looking = self._loop.create_task(self._look())
 
     def close(self) -> None:
         """Let go of the threads without waiting for those that still run."""
@@ -111,35 +116,16 @@ class Caller:
         """Call a plain function, once it is awaited."""
         return InThread(self._threads, self._free, hook.hook, event)
 
-    async def finish(self, rest: Rest, call: Call) -> None:
-        """Go on with a call, in its task. Raises what the hook raises, and TimeoutError when it outlives its time."""
-        hook = call.hook  # noqa: F841 - for one who looks at this frame from outside: see `_blocking`
+    def go_on(self, rest: Rest, call: Call) -> Awaitable[None]:
+        """Give what goes on with a call, to be awaited in its task; `end` is to be called behind it."""
         self._calls.add(call)
-        try:
-            if isinstance(rest, Suspended):
-                self._limit(call)
-                await rest.finish()
-            else:
-                await rest.finish(partial(self._limit, call), call)
-        except asyncio.CancelledError as error:
-            if not call.is_expired or call.is_cancelled_too():
-                raise
-            raise _overdue(call.limit_seconds) from error
-        except BaseException:  # raised again
-            if call.is_expired:
-                call.is_cancelled_too()
-            raise
-        finally:
-            self._end(call)
-        if call.is_expired:  # it swallowed the cancellation and returned in the middle of its work
-            call.is_cancelled_too()
-            raise _overdue(call.limit_seconds)
+        if isinstance(rest, Suspended):
+            self._limit(call)
+            return rest.finish()
+        return rest.finish(partial(self._limit, call), call)
 
-    def _limit(self, call: Call) -> None:
-        call.ends_at = asyncio.get_running_loop().time() + call.limit_seconds
-        self._deadlines.add(call)
-
-    def _end(self, call: Call) -> None:
+    def end(self, call: Call) -> None:
+        """Note that a call has ended, as far as its task is concerned."""
         self._deadlines.discard(call)
         if call.is_stuck and not call.delivery.cut_off:
             self._note_stuck(call.delivery, call.hook.name, is_stuck=False)
@@ -147,6 +133,10 @@ class Caller:
             self._calls.discard(call)
         else:
             call.thread.add_done_callback(lambda _: self._calls.discard(call))
+
+    def _limit(self, call: Call) -> None:
+        call.ends_at = self._loop.time() + call.limit_seconds
+        self._deadlines.add(call)
 
     def stuck_hooks(self) -> dict[str, float]:
         """Tell by hook for how many seconds the oldest run of it is past its time."""
@@ -234,10 +224,6 @@ class InThread:
             raise
         running.add_done_callback(lambda _: self._free.release())
         return running
-
-
-def _overdue(timeout_seconds: float) -> TimeoutError:
-    return TimeoutError(f"not done within {timeout_seconds:g} s")
 
 
 def _close_late(running: Running) -> None:

@@ -154,16 +154,25 @@ class Stage:
     def _call_all(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> Awaitable[None] | None:
         """Call hooks together, as far as each goes at once; None when all have ended.
 
-        The last one runs in the task that awaits them all, each of the others in a task of its own.
+        They begin in the task that awaits them until one does not end at once: that one goes on there, and each behind it
+        has a task of its own.
         """
-        *others, last = runs
-        if not others:
-            return self.call_hook(last, delivery, work)
+        waiting = iter(runs)
+        for run in waiting:
+            rest = self.call_hook(run, delivery, work)
+            if rest is not None:
+                return self._call_beside(rest, list(waiting), delivery, work)
+        return None
+
+    def _call_beside(
+        self, rest: Awaitable[None], runs: Sequence[HookRun], delivery: Delivery, work: Work
+    ) -> Awaitable[None]:
+        if not runs:
+            return rest
         together = Together()
-        for run in others:
+        for run in runs:
             together.start(self._call_in_task(run, delivery, work, together))
-        rest = self.call_hook(last, delivery, work)
-        return None if rest is None and together.have_ended() else together.finish(rest)
+        return together.finish(rest)
 
     async def _call_in_task(self, run: HookRun, delivery: Delivery, work: Work, together: Together) -> None:
         try:
@@ -184,16 +193,11 @@ class Stage:
         else:
             rest = begin_coroutine(hook.coroutine_function, work.event)
         if rest is None:
-            hook.seconds.observe(time.perf_counter() - began)
-            hook.oks.inc()
-            work.is_done = True
-            self._note_age(work)
-            return None
-        runs = work.runs
-        if not isinstance(rest, Raised):
-            return self._finish(runs[0], hook, delivery, work, rest, began, runs)
-        self._note(runs[0], hook, work, rest, began)
-        self._sum_up(work, runs)
+            self._note_done(hook, work, began)
+        elif isinstance(rest, Raised):
+            self._note_failed(hook, work, rest, began)
+        else:
+            return self.finish_call(None, hook, delivery, work, rest, began)
         return None
 
     def call_hook(self, run: HookRun, delivery: Delivery, work: Work) -> Awaitable[None] | None:
@@ -209,19 +213,12 @@ class Stage:
         if rest is None or isinstance(rest, Raised):
             self._note(run, hook, work, rest, began)
             return None
-        return self._finish(run, hook, delivery, work, rest, began)
+        return self.finish_call(run, hook, delivery, work, rest, began)
 
-    async def _finish(
-        self,
-        run: HookRun,
-        hook: WiredHook,
-        delivery: Delivery,
-        work: Work,
-        rest: Rest,
-        began: float,
-        ran: Sequence[HookRun] = (),
+    async def finish_call(
+        self, run: HookRun | None, hook: WiredHook, delivery: Delivery, work: Work, rest: Rest, began: float
     ) -> None:
-        """Await the rest of a call and note how it ended; when it is all that `ran`, sum up too."""
+        """Await the rest of a call and note how it ended; without a run it is the only hook's, and all there is to do."""
         raised: Raised | None
         limit_seconds = begin(self._limit_of, hook)
         if isinstance(limit_seconds, Raised):
@@ -231,18 +228,37 @@ class Stage:
             call = Call(hook, delivery, work.event, limit_seconds, own_task())
             hook.count(+1)
             try:
-                raised = await finish(self._caller.finish(rest, call), call.is_cut_off, call.task)
+                raised = await finish(self._caller.go_on(rest, call), call.is_cut_off, call.task)
             finally:
+                self._caller.end(call)
                 if not call.is_stuck:
                     hook.count(-1)
-        self._note(run, hook, work, raised, began)
-        if ran:
-            self._sum_up(work, ran)
+            if call.is_expired:
+                raised = call.outcome(raised)
+        if run is not None:
+            self._note(run, hook, work, raised, began)
+        elif raised is None:
+            self._note_done(hook, work, began)
+        else:
+            self._note_failed(hook, work, raised, began)
 
     def _limit_of(self, hook: WiredHook) -> float:
         """Tell a hook's time limit; that a hook cannot tell its own is its own failure."""
         own_seconds = getattr(hook.hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
         return float(self._policy.timeout_seconds.get(hook.name, own_seconds))
+
+    def _note_done(self, hook: WiredHook, work: Work, began: float) -> None:
+        """Note that the only hook of an event is done with it."""
+        hook.seconds.observe(time.perf_counter() - began)
+        hook.oks.inc()
+        work.note_done()
+        self._note_age(work)
+
+    def _note_failed(self, hook: WiredHook, work: Work, raised: Raised, began: float) -> None:
+        """Note that the only hook of an event failed, and raise that."""
+        (run,) = work.runs
+        self._note(run, hook, work, raised, began)
+        self._sum_up(work, work.runs)
 
     def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
         """Note how one run of a hook ended."""

@@ -35,20 +35,13 @@ class Together:
         if not self._running and self._all_ended is not None and not self._all_ended.done():
             self._all_ended.set_result(None)
 
-    def have_ended(self) -> bool:
-        """Tell whether all have ended. Raises what broke one beside its hook, whose errors are noted."""
-        if self._running:
-            return False
-        for task in self._tasks:
-            if task.done() and not task.cancelled():
-                task.result()
-        return True
+    async def finish(self, rest: Awaitable[None]) -> None:
+        """Await something and all tasks; when cancelled cancel them too, and wait for them.
 
-    async def finish(self, rest: Awaitable[None] | None) -> None:
-        """Await something and all tasks; when cancelled cancel them too, and wait for them."""
+        Raises what broke a task beside its hook, whose errors are noted.
+        """
         try:
-            if rest is not None:
-                await rest
+            await rest
             if self._running:
                 self._all_ended = asyncio.get_running_loop().create_future()
                 await self._all_ended
@@ -57,7 +50,9 @@ class Together:
                 task.cancel()
             await asyncio.wait(self._tasks)
             raise
-        self.have_ended()
+        for task in self._tasks:
+            if task.done() and not task.cancelled():
+                task.result()
 
 
 if sys.version_info >= (3, 12):

@@ -44,7 +44,7 @@ class WiredHook:
     def count(self, change: int) -> None:
         """Count a run that did not end at once: one more while it goes on."""
         self.running += change
-        self.in_flight.set(self.running)
+        self.in_flight.value = self.running
 
 
 class Plan:

@@ -33,7 +33,7 @@ class Work:
         """The hooks that it resolves to; None until it is resolved."""
         self._runs = runs
         self.is_done = False
-        """Whether all hooks were done before anybody asked for their runs."""
+        """Whether all hooks are done."""
         self.is_free = False
         """Whether all runs may begin as they are: none has begun before, and none needs to be asked for."""
         self.raised: dict[str, BaseException] = {}
@@ -51,6 +51,13 @@ class Work:
             for run in self._runs if self.is_done else ():
                 run.done = True
         return self._runs
+
+    def note_done(self) -> None:
+        """Note that all hooks are done."""
+        self.is_done = True
+        self.saved = None
+        for run in self._runs or ():
+            run.done = True
 
     @property
     def is_resolved(self) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from hookline.consume import Done, GiveUp, Hold, Raised, Retry, begin_coroutine, own_task
+from hookline.consume import Done, GiveUp, Hold, Raised, Retry, begin_coroutine, finish, own_task
 from hookline.contract import DeadLetterClass
 from hookline.hooks import Hook, Hooks, hook_in
 from hookline.hooks._call import Call, Caller
@@ -67,7 +67,14 @@ async def call(caller: Caller, hook: WiredHook, delivery: Delivery, seconds: flo
     rest = caller.in_thread(hook, event_of()) if function is None else begin_coroutine(function, event_of())
     assert rest is not None
     assert not isinstance(rest, Raised)
-    await caller.finish(rest, Call(hook, delivery, event_of(), seconds, own_task()))
+    known = Call(hook, delivery, event_of(), seconds, own_task())
+    try:
+        raised = await finish(caller.go_on(rest, known), known.is_cut_off, known.task)
+    finally:
+        caller.end(known)
+    outcome = known.outcome(raised)
+    if outcome is not None:
+        raise outcome.error
 
 
 async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends() -> None:
