@@ -71,7 +71,7 @@ class Call:
         """Tell what came of it: nothing that it returned, nor its cancellation, when its time was over."""
         if self.is_expired and (raised is None or isinstance(raised.error, asyncio.CancelledError)):
             overdue = TimeoutError(f"not done within {self.limit_seconds:g} s")
-            overdue.__cause__ = raised and raised.error
+            overdue.__cause__ = None if raised is None else raised.error
             return Raised(overdue)
         return raised
 
