@@ -22,8 +22,7 @@ class Delivery:
     """One record on its way through a handler: no ack, no nack.
 
     `attempt` counts from 1 and grows with every retry. `first_failed_at` is in Unix seconds, None until something
-    failed. `progress` belongs to the handler, which finds there at the next attempt what it left at the last one; it is
-    None again when the record is settled.
+    failed. `progress` belongs to the handler, which finds there at the next attempt what it left at the last one.
     `cut_off` is set before the engine cancels the attempt: whatever it returns or raises from then on counts for
     nothing.
     """

@@ -129,30 +129,24 @@ async def invoke(work: Awaitable[T], is_cut_off: Callable[[], bool] = is_cancell
     """
     result: Returned[T] | Raised
     try:
-        try:
-            result = Returned(await work)
-        except BaseException as error:  # noqa: BLE001 - the boundary to foreign code: from here on its error is a value
-            result = Raised(error)
-        if is_cut_off() or (is_cancelled() and await forgets_cancellation(is_cut_off)):
-            raise asyncio.CancelledError
-        return result
-    finally:
-        del result  # the error's traceback holds this frame
+        result = Returned(await work)
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code: from here on its error is a value
+        result = Raised(error)
+    if is_cut_off() or (is_cancelled() and await forgets_cancellation(is_cut_off)):
+        raise asyncio.CancelledError
+    return result
 
 
 async def finish(work: Awaitable[None], is_cut_off: Callable[[], bool], task: asyncio.Task[Any]) -> Raised | None:
     """Await foreign code as `invoke` does, in `task`, which is the current one; None when it returned."""
     raised = None
     try:
-        try:
-            await work
-        except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
-            raised = Raised(error)
-        if is_cut_off() or (task.cancelling() and await forgets_cancellation(is_cut_off)):
-            raise asyncio.CancelledError
-        return raised
-    finally:
-        del raised  # the error's traceback holds this frame
+        await work
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code, as in `invoke`
+        raised = Raised(error)
+    if is_cut_off() or (task.cancelling() and await forgets_cancellation(is_cut_off)):
+        raise asyncio.CancelledError
+    return raised
 
 
 def own_task() -> asyncio.Task[Any]:

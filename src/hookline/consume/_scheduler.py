@@ -319,7 +319,6 @@ class Scheduler:
         partition.release(delivery.record)
         lane.queue.popleft()
         lane.state, lane.task = LaneState.IDLE, None
-        delivery.progress = None  # it may hold errors, whose tracebacks hold the delivery
         for twin in partition.note_ended(delivery):
             self.resume(twin)
         if lane.queue:

@@ -283,10 +283,7 @@ class Stage:
             return
         group = work.errors()
         if group is not None:
-            try:
-                raise group
-            finally:
-                del group  # its traceback holds this frame
+            raise group
         pending = work.pending()
         if pending:
             raise HookNotReadyError(", ".join(run.name for run in pending))

@@ -253,23 +253,6 @@ async def test_a_twin_waits_while_the_first_is_retried() -> None:
     assert [type(outcome) for _, outcome in made.watcher.outcomes] == [Retry, Done, Duplicate]
 
 
-async def test_what_the_handler_kept_is_let_go_with_the_record() -> None:
-    """P13: errors that it keeps hold the delivery by their tracebacks, so the two would wait for the garbage collector."""
-    seen: list[Delivery] = []
-
-    async def act(delivery: Delivery) -> None:
-        delivery.progress = "kept"
-        seen.append(delivery)
-        await asyncio.sleep(0)
-        if delivery.attempt == 1:
-            raise TimeoutError("not at first")
-
-    async with bench(act) as made:
-        made.feed("a0")
-        await made.until_settled()
-    assert [each.progress for each in seen] == [None, None]
-
-
 async def test_a_dead_letter_is_written_before_its_record_is_settled() -> None:
     """P1, P5: what is given up is in the dead-letter topic, and its subject goes on behind it."""
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.consume import Delivery, Done, GiveUp, Hold, Retry, RetryPolicy
+from hookline.consume import Done, GiveUp, Hold, Retry, RetryPolicy
 from hookline.contract import DeadLetterClass, Event, encode_event
 from hookline.hooks import Hook, Hooks
-from hookline.hooks._work import Work
 from tests.support.hooks import Acting, Script, altered, attempt, delivery_of, event_of, settle, stage_of
 from tests.support.waiting import eventually_async
 
@@ -310,28 +308,3 @@ async def test_a_failed_attempt_beside_a_held_hook_is_charged_to_the_failed_one_
         crowd.open.set()
         assert isinstance(await first, Done | Retry)
         assert await settle(stage, second) == Done()
-
-
-async def test_a_failure_is_kept_by_nobody_when_it_is_over() -> None:
-    """P13: during an outage every attempt fails; what failed is gone at once, and waits for no garbage collector."""
-
-    async def fail(_: Event) -> None:
-        await asyncio.sleep(0)
-        raise ConnectionRefusedError("away")
-
-    async with stage_of(Hooks({"*": [Acting("first", fail), Acting("second", fail)]})) as stage:
-        gc.collect()
-        gc.disable()
-        try:
-            delivery = delivery_of()
-            assert isinstance(await attempt(stage, delivery), Retry)
-            delivery.progress = None  # as the engine does once it is settled
-            del delivery
-            await asyncio.sleep(0)
-            gc.set_debug(gc.DEBUG_SAVEALL)
-            gc.collect()
-            assert [each for each in gc.garbage if isinstance(each, Delivery | Work | BaseException)] == []
-        finally:
-            gc.set_debug(0)
-            gc.garbage.clear()
-            gc.enable()
