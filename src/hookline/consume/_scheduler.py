@@ -385,7 +385,7 @@ class Scheduler:
 
 
 def _burial_ended(lane: Lane, burial: asyncio.Task[None]) -> None:
-    if burial.cancelled():  # perhaps before its first step
+    if burial.cancelled() or burial.exception() is not None:  # perhaps before its first step
         lane.partition.note_idle(lane)
 
 

@@ -233,8 +233,7 @@ class Stage:
                 self._caller.end(call)
                 if not call.is_stuck:
                     hook.count(-1)
-            if call.is_expired:
-                raised = call.outcome(raised)
+            raised = call.outcome(raised)
         if run is not None:
             self._note(run, hook, work, raised, began)
         elif raised is None:
