@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from hookline.kafka import CommitError, Fault, GroupConsumer, GroupListener, Position, Record
 
+    from ._crew import Found
     from ._dead_letters import DeadLetterWriter
     from ._delivery import Handler, Memory, Observer
     from ._openings import Recollection
     from ._partition import Lane, Partition
-    from ._poller import Found
     from ._settings import EngineSettings
 
 _CANCEL_SECONDS = 1.0

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hookline.kafka import TopicReader
 
     from ._commits import Commits
+    from ._crew import Found
     from ._metered import EngineMeter
-    from ._poller import Found
     from ._recall import Remembers
     from ._scheduler import Scheduler
     from ._settings import EngineSettings

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from hookline.consume import EngineMeter, EngineSettings
 from hookline.consume._commits import Commits
+from hookline.consume._crew import Found
 from hookline.consume._marks import decode_marks
 from hookline.consume._openings import Openings, Recollection
-from hookline.consume._poller import Found
 from hookline.telemetry import Metrics
 from tests.unit.consume.scheduling import AT_ONCE, Bench, turns
 

@@ -9,9 +9,9 @@ import pytest
 
 from hookline.consume import Duplicate, EngineMeter, EngineSettings, Recollection
 from hookline.consume._commits import Commits
+from hookline.consume._crew import Found
 from hookline.consume._marks import Marks, encode_marks
 from hookline.consume._openings import Openings
-from hookline.consume._poller import Found
 from hookline.kafka import Record
 from hookline.telemetry import Metrics
 from tests.unit.consume.lives import Disk, life

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Message
 
+from hookline.consume._crew import Found
 from hookline.consume._dedupe import CompletedWindow
 from hookline.consume._metered import EngineMeter
 from hookline.consume._partition import Partition
-from hookline.consume._poller import Found, Poller
+from hookline.consume._poller import Poller
 from hookline.consume._settings import EngineSettings
 from hookline.kafka import CommitError, ErrorKind, Fault, PositionsUnknownError
 from hookline.telemetry import Metrics
