@@ -8,9 +8,24 @@ from __future__ import annotations
 from hookline.contract._codec import EncodedRecord, Mode, decode_delivery, decode_record, encode_event
 from hookline.contract._deadletters import UNKNOWN_ORIGIN, DeadLetter, DeadLetterClass, Shrink
 from hookline.contract._documents import event_from_json, event_to_json
-from hookline.contract._errors import ContractError, InvalidEventError, MalformedRecordError, WebhookSecretError
+from hookline.contract._errors import (
+    ContractError,
+    InvalidEventError,
+    InvalidGateError,
+    MalformedRecordError,
+    WebhookSecretError,
+)
 from hookline.contract._event import Event
 from hookline.contract._failures import HookFailure
+from hookline.contract._gates import (
+    MAX_REASON_CHARS,
+    Gate,
+    GateKey,
+    GateRecord,
+    decode_gate,
+    encode_gate,
+    encode_gate_key,
+)
 from hookline.contract._headers import Headers, read_text
 from hookline.contract._ids import mint_unversioned_id, mint_versioned_id
 from hookline.contract._payload import MAX_EXACT_INTEGER, MAX_FOREIGN_DEPTH, MAX_PAYLOAD_DEPTH
@@ -27,6 +42,7 @@ __all__ = [
     "MAX_EXACT_INTEGER",
     "MAX_FOREIGN_DEPTH",
     "MAX_PAYLOAD_DEPTH",
+    "MAX_REASON_CHARS",
     "MAX_TIMESTAMP_MS",
     "MAX_VALUE_BYTES",
     "MIN_TIMESTAMP_MS",
@@ -36,10 +52,14 @@ __all__ = [
     "DeadLetterClass",
     "EncodedRecord",
     "Event",
+    "Gate",
+    "GateKey",
+    "GateRecord",
     "Headers",
     "HookEvent",
     "HookFailure",
     "InvalidEventError",
+    "InvalidGateError",
     "JsonValue",
     "MalformedRecordError",
     "Mode",
@@ -51,8 +71,11 @@ __all__ = [
     "WebhookSecretError",
     "bind_topic_keys",
     "decode_delivery",
+    "decode_gate",
     "decode_record",
     "encode_event",
+    "encode_gate",
+    "encode_gate_key",
     "event_from_json",
     "event_to_json",
     "format_time",

@@ -5,13 +5,14 @@
     Exception
     └── ContractError             anything that breaks the contract
         ├── InvalidEventError     what a publisher built cannot go on the wire   (also a ValueError)
+        ├── InvalidGateError      what is no gate, read or to be written         (also a ValueError)
         ├── MalformedRecordError  what a consumer read is no event; carries a stable code
         └── WebhookSecretError    a secret that webhooks cannot be signed with           (also a ValueError)
 """
 
 from __future__ import annotations
 
-__all__ = ["ContractError", "InvalidEventError", "MalformedRecordError", "WebhookSecretError"]
+__all__ = ["ContractError", "InvalidEventError", "InvalidGateError", "MalformedRecordError", "WebhookSecretError"]
 
 
 class ContractError(Exception):
@@ -33,6 +34,10 @@ class InvalidEventError(ContractError, ValueError):
     def __str__(self) -> str:
         """Return one line: which field, and why."""
         return f"{self.field}: {self.reason}"
+
+
+class InvalidGateError(ContractError, ValueError):
+    """A gate that cannot be written, or a record of the control topic that names none; the text never repeats its bytes."""
 
 
 class MalformedRecordError(ContractError):

@@ -4,6 +4,7 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 """
 
 from ._blocking import hook_in
+from ._gates import Gate, Gates
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
@@ -17,6 +18,8 @@ __all__ = [
     "DuplicateHookError",
     "EarlierFailureError",
     "EventLog",
+    "Gate",
+    "Gates",
     "Hook",
     "HookGoneError",
     "Hooks",
