@@ -18,6 +18,8 @@ from ._errors import (
     FatalProducerError,
     Fault,
     ForkedClientError,
+    GroupInUseError,
+    GroupRefusedError,
     InvalidClientConfigError,
     InvalidRecordError,
     KafkaClientError,
@@ -35,6 +37,7 @@ from ._errors import (
     UnknownTopicError,
     classify_kafka_error,
 )
+from ._group_offsets import GroupAdmin, Moment
 from ._mailbox import Acknowledgement
 from ._producer import AcknowledgedProducer
 from ._reader import TopicReader
@@ -62,11 +65,15 @@ __all__ = [
     "GroupConsumer",
     "GroupListener",
     "InvalidClientConfigError",
+    "GroupAdmin",
     "InvalidRecordError",
+    "GroupInUseError",
     "KafkaClientError",
+    "GroupRefusedError",
     "NotAuthorizedError",
     "OAuth",
     "OAuthToken",
+    "Moment",
     "Option",
     "Options",
     "Position",

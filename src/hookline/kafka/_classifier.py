@@ -12,6 +12,7 @@ from ._consumer import CommitError
 from ._errors import (
     BrokerUnreachableError,
     ErrorKind,
+    GroupRefusedError,
     PositionsUnknownError,
     ProduceError,
     TopicError,
@@ -38,7 +39,7 @@ def kafka_classifier(error: BaseException) -> Verdict:
 
 
 def _kind(error: BaseException) -> ErrorKind | None:
-    if isinstance(error, ProduceError | TopicError | BrokerUnreachableError | PositionsUnknownError):
+    if isinstance(error, ProduceError | TopicError | GroupRefusedError | BrokerUnreachableError | PositionsUnknownError):
         return error.kind
     if isinstance(error, CommitError):
         return error.fault.kind

@@ -9,6 +9,8 @@
     ├── BrokerUnreachableError     no broker answered in time; names the bootstrap address
     ├── PositionsUnknownError      the broker did not tell a group's positions, or a partition's ends, in time
     ├── EmbeddedBrokerError        asked of an embedded broker what only a real one can do
+    ├── GroupRefusedError          the broker refused to tell, set or delete what a consumer group has committed
+    │   └── GroupInUseError        the group has members
     ├── TopicError
     │   ├── TopicMissingError      the topic does not exist, or may not be seen
     │   └── TopicRefusedError      the broker refused to create, alter or describe a topic
@@ -211,6 +213,26 @@ class EmbeddedBrokerError(KafkaClientError):
             f"the broker at {self.bootstrap} is embedded in another process and cannot do this: its topics are made by "
             "themselves, and have no settings"
         )
+
+
+class GroupRefusedError(KafkaClientError):
+    """The broker refused what was asked for a consumer group, named by `group`.
+
+    `code` is the broker's name for the error, `kind` what it means.
+    """
+
+    def __init__(self, group: str, message: str, code: str = "", kind: ErrorKind = ErrorKind.PERMANENT) -> None:
+        super().__init__(group, message, code, kind)
+        self.group = group
+        self.code = code
+        self.kind = kind
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+class GroupInUseError(GroupRefusedError):
+    """The group has members, who alone may commit for it."""
 
 
 class TopicError(KafkaClientError):

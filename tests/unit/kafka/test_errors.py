@@ -17,6 +17,7 @@ from hookline.kafka import (
     ErrorKind,
     FatalProducerError,
     Fault,
+    GroupInUseError,
     InvalidRecordError,
     KafkaClientError,
     NotAuthorizedError,
@@ -120,6 +121,7 @@ def test_only_what_is_permanent_is_not_retryable() -> None:
         BrokerUnreachableError("h:1", "reading", Fault("_TRANSPORT", ErrorKind.DEPENDENCY, "refused"), "hookline.toml"),
         EmbeddedBrokerError("h:1"),
         PositionsUnknownError("orders", "what was committed", Fault("_TIMED_OUT", ErrorKind.DEPENDENCY, "late")),
+        GroupInUseError("orders-hook", "group orders-hook has members", "NON_EMPTY_GROUP", ErrorKind.RETRYABLE),
         CommitError(Fault("OFFSET_METADATA_TOO_LARGE", ErrorKind.PERMANENT, "too large")),
     ],
 )
