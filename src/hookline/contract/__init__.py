@@ -16,7 +16,7 @@ from hookline.contract._errors import (
     WebhookSecretError,
 )
 from hookline.contract._event import Event
-from hookline.contract._failures import HookFailure
+from hookline.contract._failures import HookFailure, Subject
 from hookline.contract._gates import (
     MAX_REASON_CHARS,
     Gate,
@@ -68,6 +68,7 @@ __all__ = [
     "ReadOnlyList",
     "Redrive",
     "Shrink",
+    "Subject",
     "WebhookSecretError",
     "bind_topic_keys",
     "decode_delivery",

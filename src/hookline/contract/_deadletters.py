@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Final, Self
 
-from hookline.contract._failures import FailureDocument, HookFailure, clip_text
+from hookline.contract._failures import FailureDocument, HookFailure, Subject, clip_text, subjects_of
 from hookline.contract._headers import Headers, read_text
 from hookline.contract._redrives import Origin, Redrive, read_count, read_origin, redrive_headers, strip_reserved
 from hookline.contract._times import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time, parse_time
@@ -19,7 +19,7 @@ __all__ = ["MAX_ATTRIBUTION_BYTES", "UNKNOWN_ORIGIN", "DeadLetter", "DeadLetterC
 # By so much may the dead-letter topic's limit lie above the hook topic's; what we add stays well below.
 MAX_ATTRIBUTION_BYTES: Final = 64 * 1024
 
-_DOCUMENT_BYTES: Final = 32 * 1024
+_DOCUMENT_BYTES: Final = 16 * 1024
 _SHRUNK_DOCUMENT_BYTES: Final = 2 * 1024
 _MESSAGE_BYTES: Final = 2 * 1024
 _SHRUNK_MESSAGE_BYTES: Final = 128
@@ -97,6 +97,11 @@ class DeadLetter:
     failures: tuple[HookFailure, ...] = ()
     truncated: bool = False
     dropped_headers: bool = False
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """What the letter is about, each once: the hooks that failed, and what was attached to their failures."""
+        return subjects_of(self.failures)
 
     @classmethod
     def of_record(  # noqa: PLR0913  # the parts of a record and of its failure, by name

@@ -1,19 +1,39 @@
-"""Which hooks failed, and how: the document in the header hookline-dlq-failure."""
+"""Which hooks failed, how, and what it is about: the document in the header hookline-dlq-failure."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-__all__ = ["FailureDocument", "HookFailure", "clip_text"]
+from hookline.contract._payload import freeze_foreign
+from hookline.contract._readonly import EMPTY
 
-_MESSAGE_BYTES: Final = 4096
-_NAME_BYTES: Final = 256
-_CAUSES: Final = 8
-_BRIEF_BYTES: Final = 128
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["FailureDocument", "HookFailure", "Subject", "clip_text", "subjects_of"]
+
+T = TypeVar("T")
+
+_WORD_BYTES: Final = 64
+_MAX_SUBJECTS_READ: Final = 256
+_MAX_DEPTH_READ: Final = 16
+_FOREVER: Final = 1e12
 _MARK: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Name one thing a failure is about, such as `Subject("batch", "batch-778")`."""
+
+    type: str
+    id: str
+
+    def __str__(self) -> str:
+        """Return it as people write it: `batch:batch-778`."""
+        return f"{self.type}:{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +44,9 @@ class HookFailure:
     (redacted before it comes here), `attempts` how often the hook ran, `elapsed_seconds` from its first attempt to
     its last, `code` a stable snake_case word, `host` and `http_status` whom it called and what came back, `causes`
     the bounded chain below the error, one line each, `location` the place in the code that raised, such as
-    `app/my_hooks.py:10 in handle`, at most 256 bytes, without source text or values.
+    `app/my_hooks.py:10 in handle`, at most 256 bytes, without source text or values. `subjects` are what the failure
+    is about and `detail` the facts that the hook attached to it, JSON-shaped; `truncated` says that some of either
+    were left out.
     """
 
     hook: str
@@ -38,11 +60,14 @@ class HookFailure:
     http_status: int | None = None
     causes: tuple[str, ...] = ()
     location: str | None = None
+    subjects: tuple[Subject, ...] = ()
+    detail: Mapping[str, object] = field(default_factory=dict, hash=False)
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FailureDocument:
-    """The failures of one dead letter; `truncated` says that text was cut, never that a hook is missing."""
+    """The failures of one dead letter; `truncated` says that something was cut, never that a hook is missing."""
 
     failures: tuple[HookFailure, ...] = ()
     truncated: bool = False
@@ -50,14 +75,16 @@ class FailureDocument:
     def to_json(self, *, limit_bytes: int) -> str:
         """Write the document in at most `limit_bytes`, as far as the names of the hooks allow.
 
-        Shrinks in steps: each text to its own bound, then causes dropped and messages cut, then names and codes
-        alone. No hook is ever left out: a republish must know every one that failed.
+        Shrinks in steps: causes, details and subjects first, then messages, in the end to names and codes alone. No
+        hook is ever left out: a republish must know every one that failed. A detail that is no JSON is left out.
         """
-        for step in (_bounded, _brief):
-            text = _dump([step(failure) for failure in self.failures], truncated=self.truncated or step is _brief)
+        for bounds in _STEPS:
+            writer = _Writer(bounds)
+            members = [writer.member(failure) for failure in self.failures]
+            text = _dump(members, truncated=self.truncated or writer.has_cut)
             if len(text) <= limit_bytes:
                 return text
-        bare = [{"hook": failure.hook, "code": clip_text(failure.code, 64)} for failure in self.failures]
+        bare = [{"hook": failure.hook, "code": clip_text(failure.code, _WORD_BYTES)} for failure in self.failures]
         return _dump(bare, truncated=True)
 
     @classmethod
@@ -74,6 +101,12 @@ class FailureDocument:
         return cls(tuple(failure for failure in read if failure), truncated=document.get("truncated") is True)
 
 
+def subjects_of(failures: Iterable[HookFailure]) -> tuple[Subject, ...]:
+    """Return what failures are about, each once: every hook that failed, and what was attached."""
+    every = ((Subject("hook", failure.hook), *failure.subjects) for failure in failures)
+    return tuple(dict.fromkeys(subject for subjects in every for subject in subjects))
+
+
 def clip_text(text: str, limit_bytes: int) -> str:
     """Cut text to at most `limit_bytes` of UTF-8 at a character's boundary, marked with an ellipsis.
 
@@ -85,38 +118,87 @@ def clip_text(text: str, limit_bytes: int) -> str:
     return data[: max(limit_bytes - len(_MARK.encode()), 0)].decode("utf-8", "ignore") + _MARK
 
 
-def _bounded(failure: HookFailure) -> dict[str, Any]:
-    return _document(
-        replace(
-            failure,
-            message=clip_text(failure.message, _MESSAGE_BYTES),
-            exception=clip_text(failure.exception, _NAME_BYTES),
-            causes=tuple(clip_text(cause, _NAME_BYTES) for cause in failure.causes[:_CAUSES]),
-        )
-    )
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """How much of one failure is written."""
+
+    message_bytes: int
+    name_bytes: int = 256
+    causes: int = 8
+    subjects: int = 32
+    detail_bytes: int = 4096
 
 
-def _brief(failure: HookFailure) -> dict[str, Any]:
-    message, exception = clip_text(failure.message, _BRIEF_BYTES), clip_text(failure.exception, _BRIEF_BYTES)
-    location = failure.location and clip_text(failure.location, _BRIEF_BYTES)
-    return _document(replace(failure, message=message, exception=exception, causes=(), location=location))
+_STEPS: Final = (
+    _Bounds(message_bytes=4096),
+    _Bounds(message_bytes=2048, causes=3, subjects=16, detail_bytes=1024),
+    _Bounds(message_bytes=512, causes=0, subjects=4, detail_bytes=256),
+    _Bounds(message_bytes=512, name_bytes=128, causes=0, subjects=2, detail_bytes=0),
+    _Bounds(message_bytes=128, name_bytes=128, causes=0, subjects=2, detail_bytes=0),
+    _Bounds(message_bytes=64, name_bytes=64, causes=0, subjects=0, detail_bytes=0),
+)
 
 
-def _document(failure: HookFailure) -> dict[str, Any]:
-    document = {
-        "hook": failure.hook,
-        "verdict": clip_text(failure.verdict, 64),
-        "code": clip_text(failure.code, 64),
-        "exception": failure.exception,
-        "message": failure.message,
-        "attempts": failure.attempts,
-        "elapsed_seconds": round(failure.elapsed_seconds, 3) if math.isfinite(failure.elapsed_seconds) else 0.0,
-        "host": None if failure.host is None else clip_text(failure.host, _NAME_BYTES),
-        "http_status": failure.http_status,
-        "causes": list(failure.causes),
-        "location": None if failure.location is None else clip_text(failure.location, _NAME_BYTES),
-    }
-    return {name: member for name, member in document.items() if member not in (None, [])}
+class _Writer:
+    """Writes failures within bounds, and knows whether anything had to be cut for them."""
+
+    def __init__(self, bounds: _Bounds) -> None:
+        self._bounds = bounds
+        self.has_cut = False
+
+    def member(self, failure: HookFailure) -> dict[str, Any]:
+        """Return what is written of a failure; what is empty is left out."""
+        bounds = self._bounds
+        seconds = failure.elapsed_seconds
+        self.has_cut |= failure.truncated
+        document = {
+            "hook": failure.hook,
+            "verdict": self._text(failure.verdict, _WORD_BYTES),
+            "code": self._text(failure.code, _WORD_BYTES),
+            "exception": self._text(failure.exception, bounds.name_bytes),
+            "message": self._text(failure.message, bounds.message_bytes),
+            "attempts": failure.attempts,
+            "elapsed_seconds": round(seconds, 3) if math.isfinite(seconds) else 0.0,
+            "host": None if failure.host is None else self._text(failure.host, bounds.name_bytes),
+            "http_status": failure.http_status,
+            "causes": [self._text(cause, bounds.name_bytes) for cause in self._few(failure.causes, bounds.causes)],
+            "location": None if failure.location is None else self._text(failure.location, bounds.name_bytes),
+            "subjects": [self._subject(each) for each in self._few(failure.subjects, bounds.subjects)],
+            "detail": self._detail(failure.detail),
+            "truncated": failure.truncated or None,
+        }
+        return {name: member for name, member in document.items() if member not in (None, [], {})}
+
+    def _text(self, text: str, limit_bytes: int) -> str:
+        self.has_cut |= len(text.encode("utf-8", "replace")) > limit_bytes
+        return clip_text(text, limit_bytes)
+
+    def _few(self, values: Sequence[T], most: int) -> Sequence[T]:
+        self.has_cut |= len(values) > most
+        return values[:most]
+
+    def _subject(self, subject: Subject) -> dict[str, str]:
+        name_bytes = self._bounds.name_bytes
+        return {"type": self._text(subject.type, name_bytes), "id": self._text(subject.id, name_bytes)}
+
+    def _detail(self, detail: Mapping[str, object]) -> dict[str, object]:
+        kept: dict[str, object] = {}
+        left_bytes = self._bounds.detail_bytes
+        for name, value in detail.items():
+            size = _size_of(name, value)
+            if size is None or size > left_bytes:
+                self.has_cut = True
+                continue
+            kept[name] = value
+            left_bytes -= size
+        return kept
+
+
+def _size_of(name: str, value: object) -> int | None:
+    try:
+        return len(json.dumps({name: value}, separators=(",", ":"), allow_nan=False))
+    except Exception:  # noqa: BLE001 - whatever is wrong with a detail may not keep the letter from being written
+        return None
 
 
 def _dump(members: list[dict[str, Any]], *, truncated: bool) -> str:
@@ -142,6 +224,9 @@ def _read_failure(member: object) -> HookFailure | None:
         http_status=_number(member.get("http_status")),
         causes=tuple(_text(cause) for cause in causes) if isinstance(causes, list) else (),
         location=_text(member.get("location")) or None,
+        subjects=_subjects(member.get("subjects")),
+        detail=_detail(member.get("detail")),
+        truncated=member.get("truncated") is True,
     )
 
 
@@ -157,4 +242,17 @@ def _seconds(member: object) -> float:
     return float(member) if isinstance(member, float | int) and abs(member) < _FOREVER else 0.0
 
 
-_FOREVER: Final = 1e12
+def _subjects(member: object) -> tuple[Subject, ...]:
+    found = member[:_MAX_SUBJECTS_READ] if isinstance(member, list) else []
+    pairs = ((_text(each.get("type")), _text(each.get("id"))) for each in found if isinstance(each, dict))
+    return tuple(Subject(type, id) for type, id in pairs if type or id)
+
+
+def _detail(member: object) -> Mapping[str, object]:
+    if not isinstance(member, dict):
+        return EMPTY
+    try:
+        frozen: Mapping[str, object] = freeze_foreign(member, _MAX_DEPTH_READ)
+    except ValueError:
+        return EMPTY
+    return frozen

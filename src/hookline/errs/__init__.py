@@ -14,11 +14,13 @@ document's member, `attribution` collects what the failure is about.
 Pure: no I/O, no clock, no state; safe from any thread.
 """
 
+from hookline.contract import Subject
 from hookline.errs._attribution import Attribution, attribution
 from hookline.errs._classify import DEFAULT_CLASSIFIERS, Classifier, classify
 from hookline.errs._describe import describe, line_with_cause, location, retry_after_seconds
 from hookline.errs._groups import HookCrashedError, HookErrorGroup
 from hookline.errs._http import DEFAULT_RETRY_STATUSES, KNATIVE_RETRY_STATUSES, HttpStatusError, http_classifier
+from hookline.errs._plain import redacted
 from hookline.errs._redact import RedactionPatternError, Redactor
 from hookline.errs._retry_after import RETRY_AFTER_LIMIT_SECONDS, parse_retry_after
 from hookline.errs._sockets import connection_classifier, generic_classifier, timeout_classifier
@@ -26,7 +28,6 @@ from hookline.errs._sql import sql_classifier
 from hookline.errs._text import one_line
 from hookline.errs._verdict import Verdict
 from hookline.errs._wraps import (
-    Subject,
     attribute,
     dependency_error,
     detail,
@@ -62,6 +63,7 @@ __all__ = [
     "location",
     "one_line",
     "parse_retry_after",
+    "redacted",
     "retry_after_seconds",
     "retryable_dependency_error",
     "retryable_error",

@@ -2,52 +2,56 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from hookline.errs._text import clean, cut
+from hookline.contract import Subject
+from hookline.errs._plain import MAX_ITEMS, PlainWriter, hides
+from hookline.errs._redact import MASK
 from hookline.errs._walk import chains, wraps
-from hookline.errs._wraps import AttributedError, Subject
+from hookline.errs._wraps import AttributedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hookline.errs._redact import Redactor
 
-MAX_SUBJECTS: Final = 32
-MAX_DETAILS: Final = 32
-_MAX_ITEMS: Final = 32
-_MAX_DEPTH: Final = 4
-_MAX_TEXT_BYTES: Final = 1024
-_MAX_NAME_BYTES: Final = 256
+MAX_SUBJECT_BYTES: Final = 2048
+MAX_DETAIL_BYTES: Final = 4096
+# What is looked at: a group of more than this says nothing new after it.
 _MAX_CHAINS: Final = 20_000
-_MAX_INT_BITS: Final = 64
+_MAX_WRAPS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Hold what a failure is about; no subjects means unattributed, which is not "nobody's fault"."""
+    """Hold what a failure is about; no subjects means unattributed, which is not "nobody's fault".
+
+    `truncated` says that some of it was left out.
+    """
 
     subjects: tuple[Subject, ...] = ()
     detail: Mapping[str, object] = field(default_factory=dict)
+    truncated: bool = False
 
 
-def attribution(error: BaseException, *, redactor: Redactor) -> Attribution:
+def attribution(error: BaseException, *, redactor: Redactor, about: Iterable[Subject] = ()) -> Attribution:
     """Collect what `attribute` and `detail` attached, outermost first, over all members of a group.
 
-    Subjects are de-duplicated; of two details of one name the outer wins, and among members the first. At most 32 of
-    each; values are JSON-shaped, redacted, cleaned and bounded. Never raises.
+    `about` are subjects that are known beside the error; they come first. Subjects are de-duplicated; of two details of
+    one name the outer wins, and among members the first. At most 32 subjects in 2 KiB and 32 details in 4 KiB, JSON-shaped
+    values, redacted and cleaned. Never raises.
     """
-    subjects: dict[Subject, None] = {}
-    details: dict[str, object] = {}
-    for wrap in _attached(error):
-        subjects.update(dict.fromkeys(_subject(subject, redactor) for subject in wrap.subjects[:MAX_SUBJECTS]))
-        for name, value in islice(wrap.detail.items(), MAX_DETAILS):
-            details.setdefault(_text(name, redactor, _MAX_NAME_BYTES), _plain(value, redactor, _MAX_DEPTH))
-    return Attribution(tuple(islice(subjects, MAX_SUBJECTS)), dict(islice(details.items(), MAX_DETAILS)))
+    found = list(islice(_attached(error), _MAX_WRAPS + 1))
+    attached = found[:_MAX_WRAPS]
+    names, details = PlainWriter(redactor, MAX_SUBJECT_BYTES), PlainWriter(redactor, MAX_DETAIL_BYTES)
+    subjects = _subjects(chain(about, *(wrap.subjects for wrap in attached)), names, redactor)
+    members: dict[str, object] = {}
+    for name, value in chain(*(wrap.detail.items() for wrap in attached)):
+        details.add(members, name, value)
+    truncated = names.has_cut or details.has_cut or len(found) > len(attached)
+    return Attribution(subjects, members, truncated=truncated)
 
 
 def _attached(error: BaseException) -> Iterator[AttributedError]:
@@ -56,28 +60,22 @@ def _attached(error: BaseException) -> Iterator[AttributedError]:
         yield from (wrap for wrap in every if isinstance(wrap, AttributedError))
 
 
-def _subject(subject: Subject, redactor: Redactor) -> Subject:
-    return Subject(_text(subject.type, redactor, _MAX_NAME_BYTES), _text(subject.id, redactor, _MAX_NAME_BYTES))
+def _subjects(every: Iterable[object], names: PlainWriter, redactor: Redactor) -> tuple[Subject, ...]:
+    subjects: dict[Subject, None] = {}
+    for each in every:
+        subject = _shown(each, names, redactor)
+        if subject in subjects:
+            continue
+        if len(subjects) < MAX_ITEMS and names.takes(subject.type + subject.id):
+            subjects[subject] = None
+        else:
+            names.has_cut = True
+    return tuple(subjects)
 
 
-def _plain(value: object, redactor: Redactor, depth: int) -> object:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int) and value.bit_length() <= _MAX_INT_BITS:
-        return int(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return float(value)
-    if isinstance(value, Mapping) and depth:
-        items = islice(value.items(), _MAX_ITEMS)
-        return {_text(name, redactor, _MAX_NAME_BYTES): _plain(each, redactor, depth - 1) for name, each in items}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray) and depth:
-        return [_plain(each, redactor, depth - 1) for each in islice(value, _MAX_ITEMS)]
-    return _text(value, redactor, _MAX_TEXT_BYTES)
-
-
-def _text(value: object, redactor: Redactor, max_bytes: int) -> str:
-    try:
-        text = str.__getitem__(str(value), slice(0, max_bytes * 16))
-    except Exception as failed:  # noqa: BLE001  # somebody else's __str__
-        text = f"(its text cannot be read: {type(failed).__name__})"
-    return cut(clean(redactor.redact(text)), max_bytes)
+def _shown(subject: object, names: PlainWriter, redactor: Redactor) -> Subject:
+    # What somebody passed for a subject is told all the same.
+    if not issubclass(type(subject), Subject):
+        return Subject("unknown", names.name(subject))
+    type_, id_ = (names.name(getattr(subject, part, None)) for part in ("type", "id"))
+    return Subject(type_, MASK if hides(redactor.redact, type_, id_) else id_)

@@ -9,10 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
-from hookline.contract import HookFailure
+from hookline.contract import HookFailure, Subject
+from hookline.errs._attribution import attribution
 from hookline.errs._groups import HookCrashedError
 from hookline.errs._http import HttpStatusError, http_status, lost_connection
 from hookline.errs._location import raised_at
+from hookline.errs._retry_after import RETRY_AFTER_LIMIT_SECONDS
 from hookline.errs._sockets import connection_classifier
 from hookline.errs._sql import is_sql
 from hookline.errs._text import MAX_LINE_BYTES, clean, cut, dotted, labelled, text_of
@@ -56,6 +58,7 @@ def describe(
     attempts: int,
     elapsed_seconds: float,
     redactor: Redactor,
+    subject: str = "",
 ) -> HookFailure:
     """Return the failure of one hook, fit for a header, a page and a log line.
 
@@ -63,12 +66,15 @@ def describe(
     first such member, with the others in the message. `causes` is the way from what the hook raised down to the leaf,
     outermost first, or every leaf of a group, as `module.Class: text`. Everything is redacted, then cleaned, then cut:
     4 KiB of message, eight causes of 256 bytes. Host and HTTP status are taken from the first error that has them,
-    the location from where the leaf was raised. Never raises, whatever the error does; holds no reference to it.
+    the location from where the leaf was raised. `subjects` are the hook, the event's own `subject` when it has one, and what
+    was attached; `detail` what was. Never raises, whatever the error does; holds no reference to it.
     """
     seen = list(islice(faces(error), _MAX_FACES))
     trail = _trail(error)
+    name = cut(clean(hook), _MAX_NAME_BYTES)
+    known = attribution(error, redactor=redactor, about=_about(name, subject))
     return HookFailure(
-        hook=cut(clean(hook), _MAX_NAME_BYTES),
+        hook=name,
         verdict=verdict.value,
         exception=dotted(trail.leaves[0]),
         message=_message(trail, redactor),
@@ -79,6 +85,9 @@ def describe(
         http_status=_first(http_status, seen),
         causes=_causes(trail, redactor),
         location=_place(error, trail, redactor),
+        subjects=known.subjects,
+        detail=known.detail,
+        truncated=known.truncated,
     )
 
 
@@ -105,10 +114,15 @@ def line_with_cause(error: BaseException, *, redactor: Redactor) -> str:
 
 
 def retry_after_seconds(error: BaseException) -> float | None:
-    """Return the longest wait that a receiver asked for anywhere in `error`; None when none did."""
+    """Return the longest wait that a receiver asked for anywhere in `error`, at most an hour; None when none did."""
     answers = [node for node in islice(faces(error), _MAX_FACES) if issubclass(type(node), HttpStatusError)]
     asked = (peek(answer, "retry_after_seconds") for answer in answers)
-    return max((float(seconds) for seconds in asked if isinstance(seconds, int | float)), default=None)
+    known = (seconds for seconds in asked if type(seconds) in {int, float})
+    return max((float(min(seconds, RETRY_AFTER_LIMIT_SECONDS)) for seconds in known), default=None)
+
+
+def _about(hook: str, subject: str) -> tuple[Subject, ...]:
+    return (Subject("hook", hook), *((Subject("subject", subject),) if subject else ()))
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ Exception
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hookline.errs._text import one_line
 
@@ -25,6 +25,9 @@ class HookCrashedError(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(f"raised {one_line(error)}")
         self.__cause__ = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HookCrashedError, (self.__cause__,)
 
 
 class HookErrorGroup(ExceptionGroup[Exception]):
@@ -53,4 +56,4 @@ class HookErrorGroup(ExceptionGroup[Exception]):
 
 def as_exception(error: BaseException) -> Exception:
     """Return `error` itself, or a `HookCrashedError` around what an `ExceptionGroup` cannot hold."""
-    return error if isinstance(error, Exception) else HookCrashedError(error)
+    return error if issubclass(type(error), Exception) else HookCrashedError(error)  # type: ignore[return-value]  # past a class that lies about itself

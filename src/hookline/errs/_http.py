@@ -6,8 +6,9 @@ Exception
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hookline.errs._names import lookup, names
 from hookline.errs._sockets import connection_classifier
@@ -67,6 +68,10 @@ class HttpStatusError(Exception):
         self.retry_after_seconds = retry_after_seconds
         self.body = _excerpt(body)
         super().__init__(f"HTTP {status} from {host}" + (f": {self.body}" if self.body else ""))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        wait_seconds, body = self.retry_after_seconds, self.body
+        return partial(type(self), self.status, host=self.host, retry_after_seconds=wait_seconds, body=body), ()
 
 
 def http_classifier(*, retry_statuses: Collection[int] = DEFAULT_RETRY_STATUSES) -> Callable[[BaseException], Verdict]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
-from typing import Final
+from typing import Any, Final
 
 from hookline.errs._verdict import Verdict
 from hookline.errs._walk import peek
@@ -18,6 +18,9 @@ _UNREACHABLE: Final = frozenset(
 )
 _STORAGE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE})
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
+_CLIENTS: Final = frozenset({"aiohttp", "http", "socket", "ssl", "urllib"})
+
+_trace_of: Final[Any] = BaseException.__dict__["__traceback__"].__get__  # past a class that overrides it
 
 
 def connection_classifier(error: BaseException) -> Verdict:
@@ -35,8 +38,14 @@ def connection_classifier(error: BaseException) -> Verdict:
 
 
 def timeout_classifier(error: BaseException) -> Verdict:
-    """Claim a bare `TimeoutError`: InfraRetryable, since a hook bounds its own work with it."""
-    return Verdict.INFRA_RETRYABLE if isinstance(error, TimeoutError) else Verdict.UNKNOWN
+    """Claim a bare `TimeoutError`: InfraRetryable, since a hook bounds its own work with it.
+
+    One that was raised inside a client, as urllib, http.client and aiohttp do, is that client's own timeout: the other end
+    did not answer, InfraDependencyRetryable.
+    """
+    if not isinstance(error, TimeoutError):
+        return Verdict.UNKNOWN
+    return Verdict.INFRA_DEPENDENCY_RETRYABLE if _raiser(error) in _CLIENTS else Verdict.INFRA_RETRYABLE
 
 
 def generic_classifier(error: BaseException) -> Verdict:
@@ -57,10 +66,13 @@ def generic_classifier(error: BaseException) -> Verdict:
 
 def _sums_up_addresses(error: OSError) -> bool:
     # `asyncio.open_connection` raises an OSError without errno when every address of a host failed, each its own way.
-    if type(error) is not OSError or error.errno is not None:
-        return False
-    trace = error.__traceback__
+    return type(error) is OSError and error.errno is None and _raiser(error) == "asyncio"
+
+
+def _raiser(error: BaseException) -> str:
+    """Name the top-level package whose code raised an error; empty when nobody raised it."""
+    trace = _trace_of(error)
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     names = peek(trace, "tb_frame", "f_globals")
-    return isinstance(names, dict) and str(names.get("__name__", "")).startswith("asyncio.")
+    return str(names.get("__name__", "")).partition(".")[0] if isinstance(names, dict) else ""

@@ -31,6 +31,7 @@ _NAMES: Final[dict[tuple[str, str], Verdict]] = {
     ("asyncpg", "PostgresError"): Verdict.INFRA_DEPENDENCY,
     ("psycopg_pool", "PoolTimeout"): Verdict.INFRA_DEPENDENCY_RETRYABLE,
     ("sqlalchemy", "TimeoutError"): Verdict.INFRA_DEPENDENCY_RETRYABLE,
+    ("sqlalchemy", "DisconnectionError"): Verdict.INFRA_DEPENDENCY_RETRYABLE,
 }
 
 # Longest prefix first. Sources: PostgreSQL manual, appendix A; a read-only transaction is what a failover looks like.
@@ -38,6 +39,8 @@ _SQLSTATES: Final = (
     ("40002", Verdict.INFRA_DEPENDENCY),
     ("57P04", Verdict.INFRA_DEPENDENCY),
     ("57014", Verdict.INFRA_DEPENDENCY_RETRYABLE),
+    ("25P03", Verdict.INFRA_DEPENDENCY_RETRYABLE),
+    ("25P04", Verdict.INFRA_DEPENDENCY_RETRYABLE),
     ("25006", Verdict.INFRA_DEPENDENCY_RETRYABLE),
     ("55P03", Verdict.INFRA_DEPENDENCY_RETRYABLE),
     ("55006", Verdict.INFRA_DEPENDENCY_RETRYABLE),
@@ -49,6 +52,7 @@ _SQLSTATES: Final = (
     ("", Verdict.INFRA_DEPENDENCY),
 )
 _SQLSTATE_LENGTH: Final = 5
+_SAYS_NOTHING: Final = "HY000"  # what MySQL's drivers give where there is no better one, a lost server among it
 
 # Primary result codes of sqlite.org/rescode.html that pass by themselves; every other is permanent.
 _SQLITE: Final = {
@@ -69,8 +73,10 @@ def sql_classifier(error: BaseException) -> Verdict:
 
     Never User: a refused row is a dependency's refusal, and only the hook can know whose fault it is.
     """
+    if peek(error, "connection_invalidated") is True:  # SQLAlchemy's: the connection is gone, whatever the driver said
+        return Verdict.INFRA_DEPENDENCY_RETRYABLE
     state = sqlstate(error)
-    if state is not None:
+    if state is not None and state != _SAYS_NOTHING:
         return next(verdict for prefix, verdict in _SQLSTATES if state.startswith(prefix))
     code = peek(error, "sqlite_errorcode")
     if isinstance(code, int):

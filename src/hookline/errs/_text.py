@@ -51,10 +51,14 @@ def dotted(error: BaseException) -> str:
 
 def text_of(error: BaseException, *, max_bytes: int, redact: Callable[[str], str] | None = None) -> str:
     """Return what `error` says: redacted, on one line, bounded. Never raises."""
-    raw = _raw_text(error)
-    window = str.__getitem__(raw, slice(0, _WINDOW_CHARS))
-    shown = clean(redact(window) if redact else window)
-    if len(raw) > _WINDOW_CHARS:
+    return window_of(_raw_text(error), max_bytes, redact or str, chars=_WINDOW_CHARS)
+
+
+def window_of(raw: str, max_bytes: int, redact: Callable[[str], str], *, chars: int = 0) -> str:
+    """Return a text redacted, on one line, bounded; of a long one only its first `chars` are looked at."""
+    chars = chars or max_bytes * 4 + _WINDOW_GUARD_CHARS
+    shown = clean(redact(str.__getitem__(raw, slice(0, chars))))
+    if str.__len__(raw) > chars:
         shown = shown[:-_WINDOW_GUARD_CHARS] + TRUNCATED
     return cut(shown, max_bytes)
 

@@ -4,26 +4,24 @@ Exception
 +-- WrappedError          transparent: prints, describes and resolves as the error inside
     +-- ClassifiedError   carries a verdict
     +-- AttributedError   carries subjects and details
+
+They cross to another process, as the error of a process pool does, with what they carry.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from hookline.errs._verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from hookline.contract import Subject
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """Name one thing a failure is about, such as `Subject("batch", "batch-778")`."""
-
-    type: str
-    id: str
+MAX_SUBJECTS: Final = 32
+MAX_DETAILS: Final = 32
 
 
 class WrappedError(Exception):
@@ -48,16 +46,25 @@ class ClassifiedError(WrappedError):
         super().__init__(error)
         self.verdict = verdict
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ClassifiedError, (self.error, self.verdict)
+
 
 class AttributedError(WrappedError):
-    """Carry what a failure is about; says nothing about its verdict."""
+    """Carry what a failure is about; says nothing about its verdict.
+
+    Of subjects and of details one more is kept than is ever told, so that it is known that some were left out.
+    """
 
     def __init__(
-        self, error: BaseException, *, subjects: Iterable[Subject] = (), detail: Mapping[str, object] | None = None
+        self, error: BaseException, subjects: Iterable[Subject] = (), detail: Mapping[str, object] | None = None
     ) -> None:
         super().__init__(error)
-        self.subjects = tuple(subjects)
-        self.detail: Mapping[str, object] = MappingProxyType(dict(detail or {}))
+        self.subjects = tuple(islice(subjects, MAX_SUBJECTS + 1))
+        self.detail: Mapping[str, object] = dict(islice((detail or {}).items(), MAX_DETAILS + 1))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AttributedError, (self.error, self.subjects, self.detail)
 
 
 def user_error(error: BaseException) -> Exception:
@@ -81,10 +88,16 @@ def retryable_dependency_error(error: BaseException) -> Exception:
 
 
 def attribute(error: BaseException, subjects: Iterable[Subject]) -> Exception:
-    """Name what the failure is about, without classifying it."""
-    return AttributedError(error, subjects=subjects)
+    """Name what the failure is about, without classifying it.
+
+    It is told in the dead letter, its log line and its page: at most 32 subjects.
+    """
+    return AttributedError(error, subjects)
 
 
 def detail(error: BaseException, mapping: Mapping[str, object]) -> Exception:
-    """Attach facts to the failure, without classifying it; of two details of one name the outer wins."""
+    """Attach facts to the failure, without classifying it; of two details of one name the outer wins.
+
+    They are told in the dead letter and its log line: at most 32, JSON-shaped, 4 KiB in all.
+    """
     return AttributedError(error, detail=mapping)

@@ -18,6 +18,7 @@ from hookline.contract import (
     HookFailure,
     Origin,
     Shrink,
+    Subject,
     decode_record,
     encode_event,
 )
@@ -27,11 +28,13 @@ SOURCE = Origin("submitqueue-hook", 3, 42)
 FAILURE = HookFailure(
     hook="comment", verdict="infra_dependency_retryable", exception="builtins.ConnectionError", message="refused", attempts=5,
     elapsed_seconds=12.5, code="connection", host="ci.example.com", http_status=503, causes=("builtins.OSError: refused",),
-    location="app/comment.py:10 in handle",
+    location="app/comment.py:10 in handle", subjects=(Subject("hook", "comment"), Subject("batch", "batch-778")),
+    detail={"step": "merge", "paths": ["foo/bar.go"], "build": {"number": 7}},
 )  # fmt: skip  # one value
 HUGE = HookFailure(
     hook="comment", verdict="infra", exception="a.B" * 1000, message="é" * 100_000, attempts=3, elapsed_seconds=1.0, code="hook_exception",
-    causes=("x" * 10_000,) * 300, location="é" * 1000,
+    causes=("x" * 10_000,) * 300, location="é" * 1000, subjects=(Subject("s" * 999, "é" * 999),) * 99,
+    detail={f"key-{n}": "é" * 999 for n in range(99)},
 )  # fmt: skip  # one value
 ODD: Headers = (
     ("a", None),
@@ -156,7 +159,7 @@ def test_origin_is_write_once() -> None:
 def test_attribution_is_bounded(shrink: Shrink) -> None:
     """A dead letter always fits: what we add stays far below 64 KiB, whatever the errors say."""
     letter = sample_letter(failures=(HUGE,) * 20, message="é" * 100_000, code="c" * 1000)
-    assert size_of(letter.record_headers(shrink)) - size_of(ODD) < (40_000 if shrink is Shrink.NONE else 4_000)
+    assert size_of(letter.record_headers(shrink)) - size_of(ODD) < (24_000 if shrink is Shrink.NONE else 4_000)
 
 
 def test_shrinking_never_loses_a_hook() -> None:
@@ -168,6 +171,78 @@ def test_shrinking_never_loses_a_hook() -> None:
         letter = read_back(sample_letter(failures=failures), shrink)
         assert [failure.hook for failure in letter.failures] == [failure.hook for failure in failures]
         assert letter.truncated
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
+def test_the_document_is_bounded_and_marked(count: int) -> None:
+    """Of whatever many hooks at most 16 KiB are written, more of each the fewer they are; what is missing can be seen."""
+    written = dict(sample_letter(failures=(HUGE,) * count).record_headers())["hookline-dlq-failure"] or b""
+    assert 4096 < len(written) <= 16 * 1024
+    assert json.loads(written)["truncated"] is True
+
+
+def test_one_hook_keeps_all_that_it_may() -> None:
+    """A message of 4 KiB, eight causes, a location and some attribution stand in one document together."""
+    message, detail = "m" * 4096, {"log": "d" * 1000}
+    failure = replace(FAILURE, message=message, causes=("c" * 256,) * 8, detail=detail, truncated=False)
+    letter = read_back(sample_letter(failures=(failure,)))
+    assert letter.failures == (failure,)
+    assert not letter.truncated
+
+
+def test_attribution_goes_before_messages() -> None:
+    """A document that is too large gives up details and causes first; names, codes and the words of the error stay."""
+    huge = replace(HUGE, exception="a.B", location=None, message="m" * 400, subjects=FAILURE.subjects * 9)
+    failures = tuple(replace(huge, hook=f"hook-{n}") for n in range(12))
+    letter = read_back(sample_letter(failures=failures))
+    assert {failure.message for failure in letter.failures} == {"m" * 400}
+    assert not any(failure.causes for failure in letter.failures)
+
+
+class Odd(dict[str, object]):
+    """A dict that cannot be written."""
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+    items = keys = values = __iter__
+
+
+CIRCLE: dict[str, Any] = {}
+CIRCLE["self"] = CIRCLE
+
+
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, b"x", float("nan"), CIRCLE, {("a", "b"): 1}, Odd(a=1), "x" * 50_000_000]
+)
+def test_a_detail_that_is_no_json_costs_only_itself(value: object) -> None:
+    """P1, case 29: whatever somebody put into a failure, the letter can be written, and says that something is missing."""
+    letter = read_back(sample_letter(failures=(replace(FAILURE, detail={"bad": value, "good": 1}),)))
+    assert letter.failures[0].detail == {"good": 1}
+    assert letter.truncated
+
+
+def test_what_a_letter_is_about() -> None:
+    """The union over its hooks, each once: every hook that failed, also of a document that names no subject."""
+    other = replace(FAILURE, hook="ci", subjects=(Subject("batch", "batch-778"),))
+    old = replace(FAILURE, hook="old", subjects=(), detail={})
+    letter = read_back(sample_letter(failures=(FAILURE, other, old)))
+    assert [str(each) for each in letter.subjects] == ["hook:comment", "batch:batch-778", "hook:ci", "hook:old"]
+
+
+@pytest.mark.parametrize(
+    "vector", load_json("dlq-headers.json")["hookline"]["documents"], ids=lambda each: each["since"]
+)
+def test_documents_of_every_release(vector: dict[str, Any]) -> None:
+    """A failure document of any release reads as it did then, byte for byte the same when it is written again."""
+    header = ("hookline-dlq-failure", vector["document"].encode())
+    letter = DeadLetter.from_record(b"k", b"v", (header,))
+    assert [(each.hook, each.code, each.message) for each in letter.failures] == [
+        tuple(each) for each in vector["hooks"]
+    ]
+    assert [str(each) for each in letter.subjects] == vector["subjects"]
+    assert [dict(each.detail) for each in letter.failures] == vector["details"]
+    assert dict(letter.record_headers())["hookline-dlq-failure"] == header[1]
 
 
 def test_shrinking_keeps_what_fits() -> None:
@@ -239,6 +314,29 @@ def test_document_with_wrong_types() -> None:
     text = b'{"hooks": [{"hook": "a", "attempts": true, "elapsed_seconds": "x", "message": 5, "http_status": "503", "causes": "no"}]}'
     [failure] = DeadLetter.from_record(b"k", b"v", (("hookline-dlq-failure", text),)).failures
     assert failure == HookFailure("a", "", "", "", 0, 0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("members", "subjects", "detail"),
+    [
+        ('"subjects": 5, "detail": [1]', (), {}),
+        (
+            '"subjects": [5, {}, {"type": 1}, {"type": "a"}, {"id": "b", "more": 1}]',
+            (Subject("a", ""), Subject("", "b")),
+            {},
+        ),
+        ('"detail": {"a\\ud800": ["\\udfff", NaN, 1e999]}', (), {"a\ufffd": ["\ufffd", "NaN", "Infinity"]}),
+        (f'"detail": {{"a": {"[" * 50}{"]" * 50}}}', (), {}),
+        ('"truncated": 1', (), {}),
+    ],
+    ids=["wrong types", "half subjects", "no unicode, no numbers", "too deep", "no flag"],
+)
+def test_attribution_with_wrong_types(members: str, subjects: tuple[Subject, ...], detail: dict[str, Any]) -> None:
+    """What somebody else wrote is read as far as it makes sense, and can be written again as JSON and UTF-8."""
+    text = f'{{"hooks": [{{"hook": "a", {members}}}]}}'.encode()
+    [failure] = DeadLetter.from_record(b"k", b"v", (("hookline-dlq-failure", text),)).failures
+    assert (failure.subjects, failure.detail, failure.truncated) == (subjects, detail, False)
+    json.dumps(failure.detail, allow_nan=False).encode()
 
 
 def test_payload_is_not_in_the_headers() -> None:

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import ssl
 import urllib.error
+import urllib.request
 from email.message import Message
 from pathlib import Path
 
@@ -169,6 +170,8 @@ def test_a_status_error_of_a_client_speaks_by_its_status() -> None:
         ("55P03", AWAY),
         ("25006", AWAY),
         ("58030", AWAY),
+        ("25P03", AWAY),
+        ("25P04", AWAY),
         ("23505", REFUSED),
         ("42P01", REFUSED),
         ("22003", REFUSED),
@@ -194,6 +197,11 @@ def test_sqlstates(state: str, verdict: Verdict, attribute: str) -> None:
         (foreign("pymysql.err", "MySQLError", "DatabaseError", "OperationalError"), AWAY),
         (foreign("psycopg", "Error", "DatabaseError", "DataError", sqlstate=None), REFUSED),
         (foreign("sqlalchemy.exc", "SQLAlchemyError", "TimeoutError"), AWAY),
+        (foreign("sqlalchemy.exc", "SQLAlchemyError", "DisconnectionError"), AWAY),
+        (foreign("sqlalchemy.exc", "DBAPIError", "InternalError", connection_invalidated=True), AWAY),
+        (foreign("sqlalchemy.exc", "DBAPIError", "InternalError", connection_invalidated=False), Verdict.UNKNOWN),
+        (foreign("mysql.connector.errors", "Error", "DatabaseError", "OperationalError", sqlstate="HY000"), AWAY),
+        (foreign("mysql.connector.errors", "Error", "DatabaseError", "DataError", sqlstate="HY000"), REFUSED),
         (foreign("psycopg", "Error", "ProgrammingError"), Verdict.UNKNOWN),
     ],
     ids=repr,
@@ -201,6 +209,23 @@ def test_sqlstates(state: str, verdict: Verdict, attribute: str) -> None:
 def test_drivers_without_a_sqlstate(error: Exception, verdict: Verdict) -> None:
     """A driver that lost its server has no SQLSTATE; PEP 249's class names say it then."""
     assert classify(error) is verdict
+
+
+@pytest.mark.parametrize(
+    ("below", "verdict"),
+    [
+        (foreign("psycopg.errors", "Error", "OperationalError", sqlstate="57P01"), AWAY),
+        (foreign("psycopg.errors", "Error", "IntegrityError", sqlstate="23505"), REFUSED),
+        (foreign("asyncpg.exceptions", "PostgresError", "ConnectionDoesNotExistError", sqlstate="08003"), AWAY),
+        (ConnectionRefusedError(), AWAY),
+    ],
+    ids=repr,
+)
+def test_sqlalchemy_is_seen_through(below: Exception, verdict: Verdict) -> None:
+    """What SQLAlchemy raises from a driver's error means what that one means."""
+    outer = foreign("sqlalchemy.exc", "SQLAlchemyError", "DBAPIError", "OperationalError", connection_invalidated=False)
+    outer.__cause__ = below
+    assert classify(outer) is verdict
 
 
 def sqlite_error(code: int) -> sqlite3.OperationalError:
@@ -274,6 +299,41 @@ def test_a_locked_sqlite_file_is_a_dependency_that_is_busy(tmp_path: Path) -> No
 def test_plain_errors(error: BaseException, verdict: Verdict) -> None:
     """Connections wait for the other end, a bare timeout counts attempts, a missing file and a bug are permanent."""
     assert classify(error) is verdict
+
+
+def raised_in(module: str) -> BaseException:
+    """Raise a bare TimeoutError in a module's code."""
+    names = {"__name__": module}
+    exec("def fail():\n    raise TimeoutError", names)  # noqa: S102  # a frame of that module
+    fail = names["fail"]
+    assert callable(fail)
+    with pytest.raises(TimeoutError) as caught:
+        fail()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("module", "verdict"),
+    [
+        ("aiohttp.helpers", AWAY),
+        ("urllib.request", AWAY),
+        ("http.client", AWAY),
+        ("socket", AWAY),
+        ("ssl", AWAY),
+        ("asyncio.timeouts", Verdict.INFRA_RETRYABLE),
+        ("app.hooks", Verdict.INFRA_RETRYABLE),
+    ],
+)
+def test_a_timeout_is_whose_code_raised_it(module: str, verdict: Verdict) -> None:
+    """A client's own timeout, also when it is a bare TimeoutError, waits for the receiver; a hook's counts attempts (P9)."""
+    assert classify(raised_in(module)) is verdict
+
+
+def test_a_receiver_that_does_not_answer_is_a_dependency() -> None:
+    """The timeout of urllib while it reads is a bare TimeoutError; a real silent receiver is waited for (P9)."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(TimeoutError) as caught:
+        urllib.request.urlopen(f"http://127.0.0.1:{silent.getsockname()[1]}/", timeout=0.05)
+    assert classify(caught.value) is AWAY
 
 
 async def test_asyncio_sums_up_addresses_in_a_plain_oserror() -> None:
