@@ -38,6 +38,7 @@ from ._errors import (
     classify_kafka_error,
 )
 from ._group_offsets import GroupAdmin, Moment
+from ._follower import FollowListener, FollowState, TopicFollower
 from ._mailbox import Acknowledgement
 from ._producer import AcknowledgedProducer
 from ._reader import TopicReader
@@ -61,6 +62,8 @@ __all__ = [
     "ErrorKind",
     "FatalProducerError",
     "Fault",
+    "FollowListener",
+    "FollowState",
     "ForkedClientError",
     "GroupConsumer",
     "GroupListener",
@@ -88,6 +91,7 @@ __all__ = [
     "TopicChange",
     "TopicDescription",
     "TopicError",
+    "TopicFollower",
     "TopicMissingError",
     "TopicReader",
     "TopicRefusedError",
