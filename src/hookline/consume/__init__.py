@@ -8,6 +8,7 @@ from ._dead_letters import DeadLetterWriter
 from ._delivery import Delivery, Fingerprint, Handler, Identity, Memory, Observer, Observers
 from ._engine import Engine
 from ._invoke import Raised, Returned, Suspended, begin, begin_coroutine, finish, invoke, own_task
+from ._marks import Marks, MarksError, RetryState, decode_marks, encode_marks
 from ._marks_bytes import pack_numbers, read_number
 from ._metered import EngineMeter, MeteredObserver
 from ._openings import Recollection
@@ -34,6 +35,8 @@ __all__ = [
     "Handler",
     "Hold",
     "Identity",
+    "Marks",
+    "MarksError",
     "Memory",
     "MeteredObserver",
     "Observer",
@@ -45,6 +48,7 @@ __all__ = [
     "Recollection",
     "Retry",
     "RetryPolicy",
+    "RetryState",
     "Returned",
     "Stall",
     "Standing",
@@ -53,6 +57,8 @@ __all__ = [
     "begin",
     "begin_coroutine",
     "decide",
+    "decode_marks",
+    "encode_marks",
     "finish",
     "invoke",
     "own_task",

@@ -42,7 +42,9 @@ class Commits:
         commit: Callable[[Mapping[Partition, Position]], None],
         every_seconds: float,
         meter: EngineMeter,
+        note: bytes = b"",
     ) -> None:
+        self._note = note
         self._partitions = partitions
         self._memory = memory
         self._commit = commit
@@ -113,7 +115,7 @@ class Commits:
         return self._position_of(partition, clean=False)
 
     def _position_of(self, partition: Partition, *, clean: bool) -> Position | None:
-        encoded = partition.encode(self._most_characters, self._state_of, clean=clean)
+        encoded = partition.encode(self._most_characters, self._state_of, clean=clean, note=self._note)
         if encoded is None or partition.position is None:
             return None
         if not encoded.whole:

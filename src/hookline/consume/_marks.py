@@ -9,6 +9,7 @@
              | 4 runs          gap*, length - 1*, index into states*
              | 5 started       gap*
              | 6 crashes       gap*, count*
+             | 7 note          the handler's own bytes
 
 A gap counts from the end of what stands before it in its section, at first from the position. The epoch is the earliest
 minute, counted from 2026-01-01 and zigzagged; a minute is 0 for none, else 1 + minutes since the epoch.
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from ._marks_bytes import (
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 _CLEAN = 2
-_FRONTIER, _OPEN, _STATES, _RUNS, _STARTED, _CRASHES = range(1, 7)
+_FRONTIER, _OPEN, _STATES, _RUNS, _STARTED, _CRASHES, _NOTE = range(1, 8)
 _VERSION = 1
 _PREFIX = re.compile(r"hl([1-9][0-9]{0,3})\.")
 _MINUTE_OF_2026 = 29_453_760  # 2026-01-01T00:00Z
@@ -85,7 +86,8 @@ class Marks:
     A delivered offset below `frontier` that lies in no range of `open` is settled; from the frontier on nothing is known
     of settlement. `states` gives the state of every unsettled offset within a range. Ranges are half-open and ascend.
     `clean` says that the owner let the partition go in order. `started` are the offsets of the batch that runs under
-    suspicion, `crashes` counts for an offset how often the process ended while it ran alone; both ascend.
+    suspicion, `crashes` counts for an offset how often the process ended while it ran alone; both ascend. `note` is the
+    handler's own, about all of the group.
     """
 
     frontier: int
@@ -94,6 +96,7 @@ class Marks:
     clean: bool
     started: tuple[int, ...] = ()
     crashes: tuple[tuple[int, int], ...] = ()
+    note: bytes = b""
 
     def is_settled(self, offset: int) -> bool:
         """Tell whether a delivered offset is known to be settled; those below the committed position are."""
@@ -119,7 +122,7 @@ class Encoded:
     share: float
 
 
-def gather_marks(
+def gather_marks(  # noqa: PLR0913 - what marks are, each by name
     position: int,
     frontier: int,
     delivered: Iterable[int],
@@ -129,6 +132,7 @@ def gather_marks(
     clean: bool,
     started: Collection[int] = (),
     crashes: Collection[tuple[int, int]] = (),
+    note: bytes = b"",
 ) -> Marks:
     """Sum up a partition.
 
@@ -143,13 +147,14 @@ def gather_marks(
         clean=clean,
         started=tuple(sorted(offset for offset in started if offset >= position)) if started else (),
         crashes=tuple(sorted(crash for crash in crashes if crash[0] >= position)) if crashes else (),
+        note=note,
     )
 
 
 def merge_marks(marks: Marks, found: Marks) -> Marks:
     """Add what an owner before left of offsets from the frontier on: those that were not delivered again yet.
 
-    Below the frontier, and of `clean` and `started`, nothing is taken over.
+    Below the frontier, and of `clean`, `started` and `note`, nothing is taken over.
     """
     frontier = marks.frontier
     crashes = {offset: count for offset, count in found.crashes if offset >= frontier} | dict(marks.crashes)
@@ -161,6 +166,7 @@ def merge_marks(marks: Marks, found: Marks) -> Marks:
         clean=marks.clean,
         started=marks.started,
         crashes=tuple(sorted(crashes.items())),
+        note=marks.note,
     )
 
 
@@ -168,8 +174,8 @@ def encode_marks(marks: Marks, position: int, limit: int = 4000) -> Encoded:
     """Write marks as text of at most `limit` characters.
 
     When all is too long, states go first, from the far end, and then settled offsets, from the far end: the frontier
-    comes down. The rest is kept, or the text is empty, which reads as a partition that nothing is known of. Raises
-    ValueError for marks that contradict themselves: out of order, below the position, an attempt below 1.
+    comes down. The rest is kept, at last without the note, or the text is empty, which reads as a partition that nothing
+    is known of. Raises ValueError for marks that contradict themselves: out of order, below the position, an attempt below 1.
     """
     draft = _Draft(marks, position)
     runs, ranges = len(marks.states), len(marks.open)
@@ -180,6 +186,8 @@ def encode_marks(marks: Marks, position: int, limit: int = 4000) -> Encoded:
         return Encoded(text, whole=True, share=share)
     text = _longest(runs, lambda kept: draft.body(kept, ranges), draft.seal, limit)
     text = text or _longest(ranges, lambda kept: draft.body(0, kept), draft.seal, limit)
+    if not text and marks.note:
+        text = encode_marks(replace(marks, note=b""), position, limit).text
     return Encoded(text, whole=False, share=share)
 
 
@@ -225,6 +233,7 @@ class _Draft:
         self._rest = (
             (_STARTED, pack_numbers(to_gaps(marks.started, position))),
             (_CRASHES, pack_numbers(to_gaps([offset for offset, _ in marks.crashes], position) + counts)),
+            (_NOTE, marks.note),
         )
 
     def body(self, runs: int, ranges: int) -> bytes:
@@ -295,6 +304,7 @@ def _read(sections: Mapping[int, bytes], position: int, *, clean: bool) -> Marks
         clean=clean,
         started=tuple(from_gaps(unpack(sections.get(_STARTED, b"")), position)),
         crashes=tuple(zip(from_gaps(crash_gaps, position), counts, strict=True)),
+        note=sections.get(_NOTE, b""),
     )
 
 

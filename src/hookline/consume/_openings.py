@@ -32,12 +32,16 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """Where to read back which identities have completed: the topic's tail, less what the dead-letter topic holds."""
+    """Where to read back which identities have completed: the topic's tail, less what the dead-letter topic holds.
+
+    A dead letter counts when one of `groups` has written it, or any group when that is None.
+    """
 
     reader: TopicReader
     topic: str
     dead_letter_topic: str | None
     remembers: Remembers
+    groups: frozenset[str] | None = None
 
 
 class Openings:
@@ -170,6 +174,7 @@ class Openings:
             lambda number, offset: _is_settled(by_number[number], offset),
             wanted.remembers,
             seconds=self._settings.recall_seconds,
+            groups=wanted.groups,
         )
         for number, entries in recalled.items():
             for entry in entries:

@@ -265,8 +265,10 @@ class Partition:
             or (len(self.ahead) > 0 and (self.size_bytes + waiting_bytes) * share >= most_bytes)
         )
 
-    def encode(self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool) -> Encoded | None:
-        """Write down what an offset cannot say; None before there is a position.
+    def encode(
+        self, limit: int, state_of: Callable[[Delivery], RetryState | None], *, clean: bool, note: bytes = b""
+    ) -> Encoded | None:
+        """Write down what an offset cannot say, and the handler's note; None before there is a position.
 
         What is let go in order is clean, unless there are suspects left: they are the next owner's then.
         """
@@ -284,6 +286,7 @@ class Partition:
             clean=clean and (suspects is None or suspects.are_over()),
             started=suspects.started(clean=clean) if suspects else (),
             crashes=suspects.crashes(clean=clean) if suspects else (),
+            note=note,
         )
         if self.found is not None:
             marks = merge_marks(marks, self.found)

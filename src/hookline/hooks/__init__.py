@@ -8,8 +8,11 @@ from ._gates import Gate, Gates
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
+from ._merging import Place, join_into_own, join_into_shared
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
+from ._roster import read_roster, write_roster
 from ._runs import HookGoneError
+from ._served import ServedHooks
 from ._stage import Stage, StagePolicy
 from ._valid import InvalidHookError
 
@@ -25,10 +28,16 @@ __all__ = [
     "Hooks",
     "InvalidHookError",
     "MergedHooks",
+    "Place",
     "Resolver",
+    "ServedHooks",
     "Stage",
     "StagePolicy",
     "hook_in",
     "hooks_of",
+    "join_into_own",
+    "join_into_shared",
+    "read_roster",
     "type_pattern",
+    "write_roster",
 ]

@@ -5,7 +5,8 @@
 
 Hooks are named by a hash, since the hooks of an event may be others when it is read. `first failed` counts minutes and
 `due` five seconds, both from 2026-01-01 and rounded down, 0 for none: coarse, so that the events of one outage say the
-same. What cannot be read is ignored: the event begins anew.
+same. The hash of no name stands for whatever is not named, the burial of a malformed record too. What cannot be read is
+ignored: the event begins anew.
 """
 
 from __future__ import annotations
@@ -13,33 +14,37 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hookline.consume import pack_numbers, read_number
-from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, decode_record
+from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, decode_delivery, decode_record
 from hookline.errs import Verdict
 
 from ._runs import Failed, HookRun
 from ._work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hookline.consume import Delivery, Fingerprint, Identity
-    from hookline.contract import Event
+    from hookline.contract import Event, Redrive
     from hookline.kafka import Record
 
 _VERSION: Final = 1
-_HASH_BYTES: Final = 4
+HASH_BYTES: Final = 4
 _EPOCH_SECONDS: Final = 1_767_225_600  # 2026-01-01T00:00Z
 _MINUTE_SECONDS: Final = 60
 _DUE_SECONDS: Final = 5
-_DONE, _PERMANENT, _EXHAUSTED = 1, 2, 3
+_PENDING, _DONE, _PERMANENT, _EXHAUSTED = range(4)
 _CLASSES: Final = {_PERMANENT: DeadLetterClass.PERMANENT, _EXHAUSTED: DeadLetterClass.EXHAUSTED}
 _STATES: Final = {letter_class: state for state, letter_class in _CLASSES.items()}
 _VERDICTS: Final = tuple(Verdict)  # never reordered: texts of earlier releases name them by place
 _SMALL_BYTES: Final = 400
+
+Entry: TypeAlias = tuple[bytes, int, int, int, int, int, int]
+"""What is saved of a hook: hash, state, verdict, tries, charged, minute of the first failure, when it is due."""
 
 
 class EarlierFailureError(Exception):
@@ -47,7 +52,37 @@ class EarlierFailureError(Exception):
 
 
 class StageMemory:
-    """The `Memory` of a stage."""
+    """The `Memory` of a stage.
+
+    `serves` tells the hooks that the stage runs, of those that a republication names; `renamed` maps former names of hooks
+    to those of today; `known` names the hooks of the domain, also those that other stages run.
+    """
+
+    def __init__(
+        self,
+        serves: Callable[[str], bool] | None = None,
+        renamed: Mapping[str, str] | None = None,
+        known: Iterable[str] = (),
+    ) -> None:
+        self._serves = serves
+        self._renamed = dict(renamed or {})
+        self._known = frozenset(map(hash_of, (*known, *self._renamed, "")))
+
+    def resume(self, work: Work) -> int:
+        """Give the runs of an event what an owner before left of them; tell for how many hooks that are gone it was in retry."""
+        return restore_runs(work, self._renamed, self._known)
+
+    def of_today(self, redrive: Redrive | None) -> Redrive | None:
+        """Name the hooks of a republication as they are called today."""
+        if redrive is None or redrive.hooks is None or not self._renamed:
+            return redrive
+        return replace(redrive, hooks=tuple(self._renamed.get(name, name) for name in redrive.hooks))
+
+    def is_others(self, redrive: Redrive | None) -> bool:
+        """Tell whether a republication names only hooks that other stages run: it says nothing of the identity here."""
+        if self._serves is None or redrive is None or redrive.hooks is None:
+            return False
+        return not any(self._serves(self._renamed.get(name, name)) for name in redrive.hooks)
 
     def save(self, delivery: Delivery) -> bytes:
         """Tell how far the hooks of an event have come."""
@@ -67,8 +102,10 @@ class StageMemory:
     def recall(self, record: Record) -> tuple[Identity, Fingerprint] | None:
         """Read a record that was settled."""
         try:
-            event = decode_record(record.key, record.value, record.headers)
+            event, redrive = decode_delivery(record.key, record.value, record.headers)
         except MalformedRecordError:
+            return None
+        if self.is_others(redrive):
             return None
         value = record.value
         return event.identity, value if value is not None and len(value) <= _SMALL_BYTES else _digest(event)
@@ -89,27 +126,73 @@ class StageMemory:
         return _digest(work.event) == (_digest_as(record, earlier) if isinstance(earlier, bytes) else earlier)
 
 
-def restore_runs(work: Work) -> None:
-    """Give the runs of an event what an owner before left of them."""
-    by_hash = {hash_of(run.name): run for run in work.runs}
-    for name_hash, state, verdict, tries, charged, failed_minute, due in _read(work.restored):
-        run = by_hash.get(name_hash)
-        if run is None or run.failed is not None:
-            continue
-        run.tries, run.charged, run.done = tries, charged, state == _DONE
-        now, now_monotonic = time.time(), time.monotonic()
-        if failed_minute:
-            run.first_failed_at = min(_at(failed_minute, _MINUTE_SECONDS) - now, 0.0) + now_monotonic
-        run.due_at = max(_at(due, _DUE_SECONDS) - now, 0.0) + now_monotonic if due else 0.0
-        if state in _CLASSES:
-            run.failed = _failed_earlier(run, _CLASSES[state], verdict)
+def restore_runs(work: Work, renamed: Mapping[str, str] | None = None, known: frozenset[bytes] = frozenset()) -> int:
+    """Give the runs of an event what an owner before left of them, under the names they have now.
+
+    Tells how many hooks had work left and are neither among the runs nor `known`: they are gone.
+    """
+    entries = {entry[0]: entry for entry in _read(work.restored)}
     work.restored = b""
+    former = {new: old for old, new in (renamed or {}).items()}
+    rest_is_done = _REST in entries and entries[_REST][1] == _DONE
+    for run in work.runs:
+        old = former.get(run.name)
+        entry = entries.pop(hash_of(run.name), None) or (entries.get(hash_of(old)) if old is not None else None)
+        if run.failed is not None:
+            continue
+        if entry is not None:
+            _restore(run, entry)
+        elif rest_is_done:
+            run.done = True
+    return sum(state == _PENDING and name_hash not in known for name_hash, state, *_ in entries.values())
+
+
+def is_rest_done(saved: bytes) -> bool:
+    """Tell whether all is settled but for the hooks that are named."""
+    return any(name_hash == _REST and state == _DONE for name_hash, state, *_ in _read(saved))
+
+
+def read_saved(saved: bytes) -> dict[bytes, Entry]:
+    """Read what was saved of an event, by hash."""
+    return {entry[0]: entry for entry in _read(saved)}
+
+
+def write_saved(entries: Iterable[Entry]) -> bytes:
+    """Write what is to be saved of an event."""
+    packed = [
+        name_hash + bytes((state | verdict << 2,)) + pack_numbers(rest) for name_hash, state, verdict, *rest in entries
+    ]
+    return bytes((_VERSION,)) + b"".join(packed) if packed else b""
+
+
+def has_ended(entry: Entry) -> bool:
+    """Tell whether a hook is done, or has failed for good."""
+    return entry[1] != _PENDING
+
+
+def entry_of(name: str, *, done: bool) -> Entry:
+    """Make what is saved of a hook that is done, or of one that has not begun; of all the others for the name ""."""
+    return hash_of(name), _DONE if done else _PENDING, 0, 0, 0, 0, 0
 
 
 @lru_cache(1_024)
 def hash_of(name: str) -> bytes:
     """Name a hook in few bytes, the same in every process and release."""
-    return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).digest()
+    return hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=HASH_BYTES).digest()
+
+
+_REST: Final = hash_of("")
+
+
+def _restore(run: HookRun, entry: Entry) -> None:
+    _, state, verdict, tries, charged, failed_minute, due = entry
+    run.tries, run.charged, run.done = tries, charged, state == _DONE
+    now, now_monotonic = time.time(), time.monotonic()
+    if failed_minute:
+        run.first_failed_at = min(_at(failed_minute, _MINUTE_SECONDS) - now, 0.0) + now_monotonic
+    run.due_at = max(_at(due, _DUE_SECONDS) - now, 0.0) + now_monotonic if due else 0.0
+    if state in _CLASSES:
+        run.failed = _failed_earlier(run, _CLASSES[state], verdict)
 
 
 def _write(work: Work) -> bytes:
@@ -145,14 +228,14 @@ def _at(units: int, unit_seconds: int) -> float:
     return float(_EPOCH_SECONDS + units * unit_seconds)
 
 
-def _read(saved: bytes) -> Iterator[tuple[bytes, int, int, int, int, int, int]]:
+def _read(saved: bytes) -> Iterator[Entry]:
     """Read hook after hook, and end where something cannot be read."""
     if not saved or saved[0] != _VERSION:
         return
     place = 1
-    while place + _HASH_BYTES < len(saved):
-        name_hash, flags = saved[place : place + _HASH_BYTES], saved[place + _HASH_BYTES]
-        place += _HASH_BYTES + 1
+    while place + HASH_BYTES < len(saved):
+        name_hash, flags = saved[place : place + HASH_BYTES], saved[place + HASH_BYTES]
+        place += HASH_BYTES + 1
         numbers = []
         try:
             for _ in ("tries", "charged", "first failed", "due"):

@@ -283,3 +283,20 @@ class MarksMachine(RuleBasedStateMachine):
 
 
 TestMarks = MarksMachine.TestCase
+
+
+@given(marked(), st.binary(max_size=40))
+def test_a_note_stands_beside_all_else(drawn: Marked, note: bytes) -> None:
+    """P6: the handler's own bytes come back, change nothing of the rest, and are those of the newer marks when merged."""
+    position, marks, _ = drawn
+    noted = replace(marks, note=note)
+    assert there_and_back(noted, position) == noted
+    assert merge_marks(noted, replace(marks, note=b"older")).note == note
+
+
+def test_a_note_goes_before_what_was_running() -> None:
+    """P11: without room for both, the note is forgotten, and who was running is not."""
+    marks = Marks(9, ((5, 9),), (), clean=False, started=(5, 8), note=bytes(range(60)))
+    alone = encode_marks(replace(marks, note=b""), 5)
+    encoded = encode_marks(marks, 5, len(alone.text))
+    assert (encoded.text, encoded.whole) == (alone.text, False)

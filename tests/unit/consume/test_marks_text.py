@@ -166,7 +166,7 @@ def test_bits_that_base64_does_not_use_are_none() -> None:
         assert kind_of(text[:-1] + last, 200) == "torn"
 
 
-@given(marked(), st.integers(7, 2**40), st.binary(min_size=1, max_size=40), st.integers(0, 63))
+@given(marked(), st.integers(8, 2**40), st.binary(min_size=1, max_size=40), st.integers(0, 63))
 def test_what_a_later_release_adds_is_skipped(drawn: Marked, number: int, content: bytes, bits: int) -> None:
     """P6: sections and flags that this release does not know change nothing in what it reads."""
     position, marks, _ = drawn
@@ -197,6 +197,7 @@ def marks_of(kept: dict[str, Any]) -> Marks:
         clean=kept["clean"],
         started=tuple(kept["started"]),
         crashes=tuple((offset, count) for offset, count in kept["crashes"]),
+        note=bytes.fromhex(kept.get("note", "")),
     )
 
 

@@ -15,6 +15,8 @@ from hookline.kafka import BrokerUnreachableError, Record, TopicMissingError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
+    from hookline.contract import Headers
+
 _SECONDS = 30.0
 _MOMENT = 0.05
 _NOW_MS = 1_760_000_000_000
@@ -96,6 +98,7 @@ async def _recall(
     partitions: Sequence[int] = (0,),
     dead_letter_topic: str | None = "d",
     seconds: float = _SECONDS,
+    groups: frozenset[str] | None = None,
 ) -> dict[int, list[Recalled]]:
     recalled = await recall_completed(
         topics,
@@ -105,6 +108,7 @@ async def _recall(
         lambda _, offset: offset not in unsettled,
         _ByKey(),
         seconds=seconds,
+        groups=groups,
     )
     assert topics.open == 0
     return recalled
@@ -244,3 +248,15 @@ async def test_the_loop_turns_while_records_are_read() -> None:
         await asyncio.sleep(0)
         turns += 1
     assert turns > 2
+
+
+async def test_letters_of_other_groups_leave_the_record() -> None:
+    """P4: a dead letter counts for the groups that may have given the record up, and one without a group for all."""
+    nameless = Record("d", 0, 0, _NOW_MS, b"k", b"v", _without_group(_letter(1).headers))
+    topics = _Topics([_record(0, "a"), _record(1, "b"), _record(2, "c")], [_letter(0), nameless])
+    assert await _recall(topics, groups=frozenset({"other"})) == {0: [_entry(0, "a"), _entry(2, "c")]}
+    assert await _recall(topics, groups=frozenset({"g", "other"})) == {0: [_entry(2, "c")]}
+
+
+def _without_group(headers: Headers) -> Headers:
+    return tuple(header for header in headers if header[0] != "__dlq.errors.group")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from hookline import Event
 from hookline.consume import Delivery, Done, GiveUp, Hold, Retry, RetryPolicy
-from hookline.contract import DeadLetterClass, HookFailure, encode_event
+from hookline.contract import DeadLetterClass, HookFailure, Redrive, encode_event
 from hookline.errs import Verdict
 from hookline.hooks import EarlierFailureError, Hooks
 from hookline.hooks._memory import StageMemory, restore_runs
@@ -338,3 +339,50 @@ def test_the_fingerprint_of_a_large_event_is_small() -> None:
     """P4: a window of thousands of events takes a bounded amount of memory."""
     assert len(encode_event(saying(LARGE)).value or b"") > 4_000
     assert len(StageMemory().fingerprint(said(saying(LARGE)))) < 100
+
+
+def redriven(*hooks: str) -> Redrive:
+    """Make a republication that names hooks."""
+    return Redrive(redrives=1, hooks=hooks or None, operation=None, again=False, origin=None)
+
+
+def record_of(redrive: Redrive | None) -> Record:
+    """Make the record of the event, republished or not."""
+    record = encode_event(EVENT)
+    more = (
+        ()
+        if redrive is None
+        else (("hookline-redrives", b"1"), ("hookline-redrive-hooks", json.dumps(redrive.hooks).encode()))
+    )
+    return Record("t", 0, 0, 0, record.key, record.value, (*record.headers, *more))
+
+
+def test_a_renamed_hook_goes_on_under_its_new_name() -> None:
+    """P6: what was saved under the former name is the hook's, also in a republication; the new name goes before."""
+    memory = StageMemory(renamed={"ci": "build"})
+    saved = saved_of([run_of("ci", tries=2), run_of("chat", done=True)])
+    work = Work(EVENT, None, saved, [HookRun("build", None), HookRun("chat", None)])
+    assert memory.resume(work) == 0
+    assert [(run.name, run.tries, run.done) for run in work.runs] == [("build", 2, False), ("chat", 0, True)]
+    assert memory.of_today(redriven("ci", "chat")) == redriven("build", "chat")
+    assert memory.of_today(redriven()) == redriven()
+
+
+def test_hooks_that_are_gone_are_told() -> None:
+    """A hook is gone when work was left for it and nobody has its name: not one that was done, or that others run."""
+    saved = saved_of(
+        [run_of("gone", tries=1), run_of("over", done=True), run_of("elsewhere", tries=1), run_of("ci", tries=1)]
+    )
+    work = Work(EVENT, None, saved, [HookRun("ci", None)])
+    assert StageMemory(known=["ci", "elsewhere"]).resume(work) == 1
+
+
+def test_a_republication_for_others_completes_nothing() -> None:
+    """P4: of one that names only hooks of other groups nothing is remembered here, or the hook's own would not run."""
+    memory = StageMemory(serves=frozenset({"build"}).__contains__, renamed={"ci": "build"})
+    assert memory.is_others(redriven("chat"))
+    assert not any(memory.is_others(each) for each in (None, redriven(), redriven("chat", "build"), redriven("ci")))
+    assert memory.recall(record_of(redriven("chat"))) is None
+    assert memory.recall(record_of(redriven("ci"))) is not None
+    assert memory.recall(record_of(None)) is not None
+    assert not StageMemory().is_others(redriven("chat"))

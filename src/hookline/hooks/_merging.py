@@ -1,0 +1,184 @@
+"""What several groups know of one partition, put together: pure, so that it can be tried in every order.
+
+What a group has settled for a hook is settled for good. So to put groups together is to join what they have settled; the
+position is the first offset at which somebody has work left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from hookline.consume import Marks, MarksError, RetryState, decode_marks, encode_marks
+
+from ._memory import entry_of, has_ended, hash_of, read_saved, write_saved
+from ._roster import read_roster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from hookline.kafka import Position
+
+    from ._memory import Entry
+
+_SETTLED: Final = "settled"
+_Said: TypeAlias = "str | RetryState | None"
+"""Of the offsets of a range: settled, or open with a state or without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a group stands in a partition, and what it knows of the offsets from there on."""
+
+    offset: int
+    marks: Marks
+
+    @classmethod
+    def read(cls, position: Position) -> Place:
+        """Read a commit; one whose metadata says nothing knows nothing."""
+        offset, text = position
+        try:
+            return cls(offset, decode_marks(text, offset))
+        except MarksError:
+            return cls.at(offset)
+
+    @classmethod
+    def at(cls, offset: int) -> Place:
+        """Stand at an offset and know nothing of what follows."""
+        return cls(offset, Marks(frontier=offset, open=(), states=(), clean=True))
+
+    def write(self) -> Position:
+        """Write a commit; what does not fit is forgotten, which runs it again."""
+        return self.offset, encode_marks(self.marks, self.offset).text
+
+    def runs(self, *names: str) -> bool | None:
+        """Tell whether the group runs a hook of one of these names; None when it does not say."""
+        roster = read_roster(self.marks.note)
+        return None if roster is None else not roster.isdisjoint(map(hash_of, names))
+
+
+def join_into_shared(
+    shared: Place, own: Mapping[str, Place], note: bytes, former: Mapping[str, str] | None = None
+) -> Place:
+    """Tell where the shared group stands once it runs these hooks too, whose groups stand where `own` says.
+
+    What the shared group has settled, it has settled for all hooks but these, and for these where its roster names them.
+    `former` maps names of hooks to those under which they may have been saved.
+    """
+    names = {name: (name, *_former(name, former)) for name in own}
+    runs = {name: bool(shared.runs(*names[name])) for name in own}
+
+    def say(offset: int) -> _Said:
+        rest_is_settled = shared.marks.is_settled(offset)
+        states = [state for place in (shared, *own.values()) if (state := _state(place, offset)) is not None]
+        base = None if rest_is_settled else shared.marks.state_of(offset)
+        entries = {hash_of(""): entry_of("", done=True)} if rest_is_settled else read_saved(base.saved if base else b"")
+        has_work = not rest_is_settled
+        for name, place in own.items():
+            if place.marks.is_settled(offset) or (rest_is_settled and runs[name]):
+                if not rest_is_settled:
+                    entries[hash_of(name)] = entry_of(name, done=True)
+                continue
+            has_work = True
+            entry = _further(entries.get(hash_of(name)), _entry(place, offset, names[name]))
+            if entry is not None or hash_of("") in entries:
+                entries[hash_of(name)] = entry or entry_of(name, done=False)
+        return _open(states, entries) if has_work else _SETTLED
+
+    return _fold([shared, *own.values()], say, note)
+
+
+def join_into_own(own: Place, shared: Place, *names: str) -> Place | None:
+    """Tell where a hook's own group stands when the shared group has run the hook too; None when that adds nothing.
+
+    `names` are those that the hook has or had.
+    """
+
+    def say(offset: int) -> _Said:
+        if own.marks.is_settled(offset) or shared.marks.is_settled(offset):
+            return _SETTLED
+        return own.marks.state_of(offset) or shared.marks.state_of(offset)
+
+    adds = any(
+        shared.marks.is_settled(start) and not own.marks.is_settled(start) for start, _ in _ranges([own, shared])
+    )
+    return _fold([own, shared], say, own.marks.note) if adds and shared.runs(*names) else None
+
+
+def _fold(places: Sequence[Place], say: Callable[[int], _Said], note: bytes) -> Place:
+    """Put together what is said of each range."""
+    open_ranges: list[tuple[int, int]] = []
+    states: list[tuple[int, int, RetryState]] = []
+    frontier = max(place.marks.frontier for place in places)
+    for start, end in _ranges(places):
+        said = say(start)
+        if said == _SETTLED:
+            continue
+        first = open_ranges.pop()[0] if open_ranges and open_ranges[-1][1] == start else start
+        open_ranges.append((first, end))
+        if isinstance(said, RetryState):
+            is_same = bool(states) and states[-1][1:] == (start, said)
+            states.append((states.pop()[0] if is_same else start, end, said))
+    position = open_ranges[0][0] if open_ranges else frontier
+    return Place(
+        position,
+        Marks(
+            frontier=frontier,
+            open=tuple(open_ranges),
+            states=tuple(states),
+            clean=all(place.marks.clean for place in places),
+            started=tuple(sorted({each for place in places for each in place.marks.started if each >= position})),
+            crashes=_crashes(places, position),
+            note=note,
+        ),
+    )
+
+
+def _ranges(places: Sequence[Place]) -> Iterator[tuple[int, int]]:
+    """Give the ranges over whose offsets no group's word changes."""
+    edges = set[int]()
+    for place in places:
+        edges |= {place.offset, place.marks.frontier}
+        edges.update(edge for span in place.marks.open for edge in span)
+        edges.update(edge for start, end, _ in place.marks.states for edge in (start, end))
+    return pairwise(sorted(edges))
+
+
+def _state(place: Place, offset: int) -> RetryState | None:
+    return None if place.marks.is_settled(offset) else place.marks.state_of(offset)
+
+
+def _entry(place: Place, offset: int, names: Sequence[str]) -> Entry | None:
+    """Tell what a group has saved of its hook, under the hook's name of today."""
+    state = place.marks.state_of(offset)
+    entries = read_saved(state.saved) if state else {}
+    found = next((entries[hash_of(name)] for name in names if hash_of(name) in entries), None)
+    return None if found is None else (hash_of(names[0]), *found[1:])
+
+
+def _further(shared: Entry | None, own: Entry | None) -> Entry | None:
+    """Choose what is known of a hook: what has ended has, else its own group knows better."""
+    return shared if own is None or (shared is not None and has_ended(shared)) else own
+
+
+def _open(states: Sequence[RetryState], entries: Mapping[bytes, Entry]) -> RetryState | None:
+    saved = write_saved(entries.values())
+    if not saved and not states:
+        return None
+    minutes = [state.first_failed_minute for state in states if state.first_failed_minute is not None]
+    attempt = max((state.attempt for state in states), default=1)
+    return RetryState(attempt, min(minutes, default=None), saved)
+
+
+def _crashes(places: Sequence[Place], position: int) -> tuple[tuple[int, int], ...]:
+    crashes: dict[int, int] = {}
+    for place in places:
+        for offset, count in place.marks.crashes:
+            if offset >= position:
+                crashes[offset] = max(count, crashes.get(offset, 0))
+    return tuple(sorted(crashes.items()))
+
+
+def _former(name: str, former: Mapping[str, str] | None) -> tuple[str, ...]:
+    return (former[name],) if former and name in former else ()
