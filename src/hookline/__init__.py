@@ -4,7 +4,7 @@ What users import is here; settings are in `hookline.service`, verdicts and wrap
 """
 
 from hookline.contract import Event
-from hookline.hooks import Hook, Hooks
+from hookline.hooks import Hook, Hooks, is_superseded
 from hookline.publish import HookPublisher, SyncHookPublisher
 
-__all__ = ["Event", "Hook", "HookPublisher", "Hooks", "SyncHookPublisher"]
+__all__ = ["Event", "Hook", "HookPublisher", "Hooks", "SyncHookPublisher", "is_superseded"]

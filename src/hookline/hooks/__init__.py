@@ -14,6 +14,7 @@ from ._roster import read_roster, write_roster
 from ._runs import HookGoneError
 from ._served import ServedHooks
 from ._stage import Stage, StagePolicy
+from ._superseded import is_superseded
 from ._valid import InvalidHookError
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "StagePolicy",
     "hook_in",
     "hooks_of",
+    "is_superseded",
     "join_into_own",
     "join_into_shared",
     "read_roster",

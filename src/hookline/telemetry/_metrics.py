@@ -71,6 +71,7 @@ class Metrics:
     hook_seconds = HistogramSpec(_HOOK, help="Time one run of a hook took.", buckets=_HOOK_BUCKETS)
     hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
     stuck_hooks = GaugeSpec(_HOOK, help="Runs of a hook that outlived their time limit and could not be ended.")
+    superseded_total = CounterSpec(_HOOK, help="Events that a hook found out of date: their subject had moved on.")
     hook_enabled = GaugeSpec(_SOURCE, help="1 when this host publishes the source's hook events.")
     resolver_errors_total = CounterSpec(help="Events whose hooks could not be resolved.")
     retries_total = CounterSpec(_HOOK, help="Further attempts that were scheduled for a hook.")
