@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from hookline.contract import event_to_json
 from hookline.deadletters import Fate
+from hookline.errs import redacted
 
 from ._options import json_text, printable
 from ._times import time_text
@@ -79,6 +81,14 @@ def _failure_lines(detail: Detail, failure: HookFailure) -> Iterator[str]:
         yield f"            at {shown(failure.location)}"
     for cause in failure.causes:
         yield f"            because of {shown(cause)}"
+    about = [shown(str(subject)) for subject in failure.subjects if subject.type != "hook"]
+    if about:
+        yield f"            about {', '.join(about)}"
+    for name, value in failure.detail.items():
+        told = json.dumps(redacted({name: value}, detail.redact), ensure_ascii=False)
+        yield f"            {printable(told)}"
+    if failure.truncated:
+        yield "            (not all of what it is about is here)"
 
 
 def _event_lines(detail: Detail) -> Iterator[str]:

@@ -51,6 +51,7 @@ class Sighting:
     host: str | None = None
     http_status: int | None = None
     exception: str | None = None
+    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

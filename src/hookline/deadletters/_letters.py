@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hookline.contract import UNKNOWN_ORIGIN, DeadLetter, Event, MalformedRecordError, Origin, decode_record
+from hookline.contract import UNKNOWN_ORIGIN, DeadLetter, Event, MalformedRecordError, Origin, Subject, decode_record
 from hookline.deadletters._incidents import IncidentKey, Sighting
 from hookline.deadletters._pages import UNKNOWN
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hookline.kafka import Record
 
 _HTTP_STATUSES = range(100, 600)
+_MAX_SUBJECTS_PAGED = 8
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ class StoredLetter:
         return tuple(sorted({failure.hook for failure in self.letter.failures}))
 
     @cached_property
+    def subjects(self) -> tuple[Subject, ...]:
+        """What the letter is about, each once: the hooks that failed, what they attached, and the event's own subject."""
+        own = (Subject("subject", self.event.subject),) if self.event and self.event.subject else ()
+        return tuple(dict.fromkeys((*self.letter.subjects, *own)))
+
+    @cached_property
     def failed_at_ms(self) -> int | None:
         """When it failed; for a record that does not say so, when it was written."""
         return self.letter.failed_at_ms or self.record.timestamp_ms
@@ -82,6 +89,7 @@ class StoredLetter:
                 (failure.http_status for failure in failures if failure.http_status in _HTTP_STATUSES), None
             ),
             exception=next((failure.exception for failure in failures if failure.exception), None),
+            subjects=tuple(str(each) for each in self.subjects if each.type != "hook")[:_MAX_SUBJECTS_PAGED],
         )
 
 

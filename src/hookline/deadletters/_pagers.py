@@ -167,5 +167,6 @@ class AlertmanagerPager:
             "last_failed_at": rfc3339(page.last_failed_at_ms),
             "letter": page.letter,
             "letter_class": page.letter_class,
+            "subjects": ", ".join(page.subjects) or None,
         }
         return {name: text for name, text in annotations.items() if text is not None}

@@ -24,7 +24,7 @@ class Page:
 
     ``incident`` is the same for every page of one cause, also after a restart: a pager that folds repeats folds by it. ``count`` is how many dead letters this
     process has counted into the incident since it opened. Times are milliseconds since 1970: of the first and last failure, when the incident opened here, and
-    when the page was written.
+    when the page was written. ``subjects`` is what ``letter`` is about, such as `batch:batch-778`; what was attached as detail stays in the dead letter.
     """
 
     incident: str
@@ -45,6 +45,7 @@ class Page:
     host: str | None = None
     http_status: int | None = None
     exception: str | None = None
+    subjects: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -99,6 +100,7 @@ class PageWriter:
             host=self._safe(sample.host) if sample.host else None,
             http_status=sample.http_status,
             exception=self._safe(sample.exception) if sample.exception else None,
+            subjects=tuple(self._safe(subject) for subject in sample.subjects),
         )
 
     def command(self, key: IncidentKey) -> str:

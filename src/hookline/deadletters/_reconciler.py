@@ -16,7 +16,7 @@ from hookline.deadletters._incidents import IncidentBook
 from hookline.deadletters._letters import StoredLetter
 from hookline.deadletters._pages import PageWriter
 from hookline.deadletters._paging import Paging, Ticket
-from hookline.deadletters._rows import failure_document
+from hookline.deadletters._rows import detail_by_hook, failure_document
 from hookline.deadletters._text import rfc3339
 from hookline.errs import one_line
 from hookline.telemetry import get_logger
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from hookline.consume import Delivery
+    from hookline.contract import JsonValue
     from hookline.deadletters._pagers import Pager
     from hookline.errs import Redactor
     from hookline.telemetry import Metrics
@@ -178,8 +179,16 @@ class Reconciler:
             "redrives": letter.redrives,
             "failed_at": rfc3339(stored.failed_at_ms),
             "origin": str(stored.origin) if stored.origin else None,
-            "failures": [failure_document(failure, self._redactor.redact) for failure in letter.failures],
+            "failure_subjects": [self._redactor.redact(str(subject)) for subject in stored.subjects] or None,
+            "failure_detail": detail_by_hook(letter.failures, self._redactor.redact) or None,
+            "failures": [
+                _without_attribution(failure_document(each, self._redactor.redact)) for each in letter.failures
+            ],
         }
+
+
+def _without_attribution(document: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return {name: value for name, value in document.items() if name not in {"subjects", "detail"}}
 
 
 def _envelope(stored: StoredLetter) -> dict[str, object]:

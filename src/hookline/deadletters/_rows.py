@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from hookline.contract import event_to_json
 from hookline.deadletters._text import one_line, rfc3339
+from hookline.errs import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from hookline.contract import Headers, HookFailure, JsonValue
     from hookline.deadletters._letters import StoredLetter
@@ -106,12 +108,15 @@ class Detail:
 
 def failure_document(failure: HookFailure, redact: Callable[[str], str]) -> dict[str, JsonValue]:
     """Return how one hook failed as JSON, its texts through the redactor once more: the letter may be foreign."""
-    return {
-        **asdict(failure),
-        "message": redact(failure.message),
-        "causes": [redact(cause) for cause in failure.causes],
-        "location": failure.location and redact(failure.location),
-    }
+    fields = {each.name: getattr(failure, each.name) for each in dataclasses.fields(failure)}
+    subjects = [{"type": each.type, "id": each.id} for each in failure.subjects]
+    shown = redacted(fields | {"subjects": subjects}, redact)
+    return cast("dict[str, JsonValue]", shown)
+
+
+def detail_by_hook(failures: Iterable[HookFailure], redact: Callable[[str], str]) -> dict[str, JsonValue]:
+    """Return what hooks attached to their failures by their names; a hook that attached nothing is left out."""
+    return {failure.hook: cast("JsonValue", redacted(failure.detail, redact)) for failure in failures if failure.detail}
 
 
 def headers_document(headers: Headers) -> list[JsonValue]:

@@ -40,6 +40,8 @@ LOG_FIELDS: Final[dict[str, str]] = {
     "show": "The command that shows the dead letter.",
     "letter_class": "The class of the dead letter: malformed, permanent, exhausted or crashed.",
     "failures": "The failure of each hook (docs/dead-letters.md); one line for people in the console format.",
+    "failure_subjects": "What it is about, as type:id: the hooks that failed, what they attached, the event's own subject.",
+    "failure_detail": "The facts that each hook attached to its failure.",
     "failed_at": "When it failed, RFC 3339 in UTC.",
     "origin": "Where the event stood when it first failed: topic/partition/offset.",
     "redrives": "How often it had been republished.",

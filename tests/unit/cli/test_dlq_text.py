@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hookline.cli._dlq_text import list_lines
-from hookline.deadletters import Row
+from hookline.cli._dlq_text import detail_lines, list_lines
+from hookline.deadletters import Detail, Row
+from hookline.errs import Redactor, Subject
+from tests.unit.deadletters.making import failure, letter, stored
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202e[bold]\r\n\ud800"
 
@@ -57,6 +59,19 @@ def test_only_the_error_is_cut_to_the_width_of_a_terminal() -> None:
         _, line = list_lines([letter], width)
         assert "2026-11-30T10:00:00.000Z" in line
         assert 30 < line.count("y") < 150
+
+
+def test_a_letter_shows_what_its_failure_is_about() -> None:
+    """Subjects on one line, facts one a line, secrets hidden, and nothing of it obeyed (P15)."""
+    about = (Subject("hook", "ci"), Subject("batch", "batch-1\x1b[31m"), Subject("request", "r-7"))
+    facts = {"step": HOSTILE, "password": "hunter2", "paths": ["żółw"]}
+    dead = replace(letter(), failures=(replace(failure(), subjects=about, detail=facts, truncated=True),))
+    detail = Detail(Row.of(stored(dead), republished=False, redact=str), stored(dead), Redactor().redact)
+    lines = list(detail_lines(detail))
+    assert r"            about batch:batch-1\x1b[31m, request:r-7" in lines
+    assert '            {"paths": ["żółw"]}' in lines
+    assert '            {"password": "[redacted]"}' in lines
+    assert all(char.isprintable() for line in lines for char in line)
 
 
 def test_a_pipe_gets_every_error_whole() -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.deadletters import AlertmanagerPager, IncidentBook, Page, PageWriter, Receiver, StoredLetter
 from hookline.deadletters._text import one_line, rfc3339
-from hookline.errs import Redactor
-from tests.unit.deadletters.making import NOW_MS, bare_record, letter, stored
+from hookline.errs import Redactor, Subject
+from tests.unit.deadletters.making import NOW_MS, bare_record, failure, letter, stored
 
 
 def page_of(each: StoredLetter, *, config_path: str = "hookline.toml") -> Page:
@@ -38,6 +39,25 @@ def test_a_page_holds_no_payload_and_no_secret() -> None:
     assert "hunter2" not in text
     assert "batch_id" not in text
     assert dead.message not in text
+
+
+def test_a_page_says_what_its_example_is_about() -> None:
+    """P15 (case 18): the subjects of one letter, redacted and at most eight; the facts that were attached stay in it."""
+    secret = Subject("url", "https://user:hunter2@ci.example.com")
+    many = tuple(Subject("request", f"r-{number}") for number in range(20))
+    about = replace(failure(), subjects=(Subject("hook", "ci"), secret, *many), detail={"step": "merge"})
+    page = page_of(stored(replace(letter(), failures=(about,))))
+    assert len(page.subjects) == 8
+    assert page.subjects[1] == "request:r-0"
+    assert page.document()["subjects"] == list(page.subjects)
+    assert "request:r-0" in json.dumps(AlertmanagerPager(Receiver("am", "http://am", client=None)).alert(page))
+    assert not any(word in json.dumps(page.document()) for word in ("hunter2", "merge"))
+
+
+def test_an_older_letter_is_about_its_event() -> None:
+    """A letter without attribution is about the subject of its event; one that is no event about nothing known."""
+    assert page_of(stored(letter())).subjects == ("subject:batch-1",)
+    assert page_of(StoredLetter.read(bare_record(None, None))).subjects == ()
 
 
 def test_an_undecodable_letter_has_a_page_too() -> None:

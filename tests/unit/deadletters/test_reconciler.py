@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hookline.consume import Delivery, Retry
 from hookline.contract import DeadLetterClass
 from hookline.deadletters import PageNotAcceptedError, Reconciler, ReconcilerSettings, UpdateOwedError
-from hookline.errs import Redactor
+from hookline.errs import Redactor, Subject
 from hookline.telemetry import LOG_FIELDS, Metrics
 from tests.unit.deadletters.making import FakePager, StillClock, bare_record, failure, letter, record_of
 
@@ -111,6 +111,32 @@ async def test_the_line_says_where_each_hook_failed(lines: Lines) -> None:
     text = json.dumps(line["failures"])
     assert "app/token=" in text
     assert "CANARY" not in text
+
+
+async def test_the_line_says_what_the_failure_is_about(lines: Lines) -> None:
+    """Hooks, what they attached, and the event's own subject, each once; the facts of each hook by its name."""
+    batch = Subject("batch", "batch-1")
+    about = replace(failure(), subjects=(Subject("hook", "ci"), batch), detail={"step": "merge"})
+    line = await lines.of(record_of(replace(letter(), failures=(about, failure("chat")))))
+    assert line["failure_subjects"] == ["hook:ci", "batch:batch-1", "hook:chat", "subject:batch-1"]
+    assert line["failure_detail"] == {"ci": {"step": "merge"}}
+
+
+async def test_an_older_letter_is_about_its_hooks_and_its_event(lines: Lines) -> None:
+    """A document without attribution, and a record that is no event, are logged with what is known."""
+    line = await lines.of(record_of(letter()))
+    assert line["failure_subjects"] == ["hook:ci", "subject:batch-1"]
+    assert "failure_detail" not in line
+    assert "failure_subjects" not in await lines.of(bare_record(b"k", b"v"))
+
+
+async def test_attribution_of_a_foreign_letter_is_redacted(lines: Lines) -> None:
+    """P15, case 18: what another program wrote goes through the redactor once more, names and values."""
+    canary = "s3cr3t-CANARY-0451"
+    facts = {"password": canary, "url": f"https://u:{canary}@h/x", "deep": [{"token": canary}]}
+    about = replace(failure(), subjects=(Subject("url", f"https://u:{canary}@h/x"),), detail=facts)
+    line = await lines.of(record_of(replace(letter(), failures=(about,))))
+    assert "CANARY" not in json.dumps([line["failure_subjects"], line["failure_detail"], line["failures"]])
 
 
 async def test_a_letter_is_done_only_when_its_page_was_accepted(lines: Lines) -> None:
