@@ -38,7 +38,8 @@ def admin(real_kafka: RealKafka) -> Iterator[TopicAdmin]:
 def name(real_kafka: RealKafka, command_line: CommandLine) -> Iterator[str]:
     """Name a domain without topics, in `hookline.toml`; its topics are deleted at the end."""
     name = f"topics{uuid.uuid4().hex[:12]}"
-    command_line.write("hookline.toml", settings_text(name, real_kafka.bootstrap))
+    control = f'[topics]\ncontrol = "{name}-control"\n'
+    command_line.write("hookline.toml", settings_text(name, real_kafka.bootstrap, control))
     yield name
     made = [topic for topic in real_kafka.partitions_by_topic() if topic.startswith(name)]
     if made:
@@ -59,12 +60,13 @@ def test_topics_are_asked_for_made_and_then_left_alone(
     assert asked.code == 1
     assert f"kafka-topics.sh --create --topic {name}-hook --partitions 4" in asked.out
     assert f"--create --topic {name}-hook_dlq" in asked.out
+    assert f"--create --topic {name}-control --partitions 1 --config cleanup.policy=compact" in asked.out
     assert partitions(real_kafka, name) == {}
     made = command_line.run("topics", "apply")
-    assert (made.code, made.out.count("created ")) == (0, 2)
-    assert partitions(real_kafka, name) == {f"{name}-hook": 4, f"{name}-hook_dlq": 4}
+    assert (made.code, made.out.count("created ")) == (0, 3)
+    assert partitions(real_kafka, name) == {f"{name}-hook": 4, f"{name}-hook_dlq": 4, f"{name}-control": 1}
     again = command_line.run("topics", "apply")
-    assert (again.code, again.out.count("is as it should be")) == (0, 2)
+    assert (again.code, again.out.count("is as it should be")) == (0, 3)
     assert command_line.run("topics", "check").code == 0
 
 
@@ -85,7 +87,7 @@ def test_settings_are_altered_from_a_file_only_and_partitions_never(
     assert "keeps its 2 partitions, not 6" in applied.out
     assert admin.read_settings(f"{name}-hook")["retention.ms"] == "1234567"
     assert admin.read_settings(f"{name}-hook_dlq")["max.message.bytes"] == "2000000"
-    assert partitions(real_kafka, name) == {f"{name}-hook": 2, f"{name}-hook_dlq": 3}
+    assert partitions(real_kafka, name) == {f"{name}-hook": 2, f"{name}-hook_dlq": 3, f"{name}-control": 1}
 
 
 def test_a_file_in_which_dead_letters_would_not_fit_makes_nothing(

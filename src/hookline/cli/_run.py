@@ -115,7 +115,8 @@ async def _wire(
 
 
 def _make_topics(settings: Settings, broker: EmbeddedBroker) -> None:
-    broker.create_topics(settings.hook_topic(), settings.dead_letter_topic())
+    topics = settings.hook_topic(), settings.dead_letter_topic(), settings.control_topic()
+    broker.create_topics(*(topic for topic in topics if topic is not None))
     join = f"""export HOOKLINE_KAFKA__COMMON='{{"bootstrap.servers": "{broker.bootstrap}"}}'"""
     _log.info("embedded broker, for trying things out only", kafka=broker.bootstrap)
     typer.echo(f"to join: {join}", err=True)

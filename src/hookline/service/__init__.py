@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from hookline.service._check import check_connections, check_settings
 from hookline.service._dead_letters import dead_letters_of, redactor_of
+from hookline.service._gatekeeper import Gatekeeper
 from hookline.service._health import Check, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
 from hookline.service._logging import configure_service_logging
 from hookline.service._loop import run_service
-from hookline.service._problems import Problem, SettingsError
+from hookline.service._problems import Problem, SettingsError, nearest
 from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
@@ -21,6 +22,7 @@ from hookline.service._waiting import wait_until_usable
 
 __all__ = [
     "Check",
+    "Gatekeeper",
     "HealthServer",
     "ListenAddress",
     "ListenError",
@@ -34,6 +36,7 @@ __all__ = [
     "configure_service_logging",
     "dead_letters_of",
     "load_settings",
+    "nearest",
     "redactor_of",
     "run_service",
     "wait_until_usable",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hookline.kafka import OAuth
 
 _LONGEST_TOPIC = 249
+_CONTROL_TOPIC = "hookline-control"
 _BOOTSTRAP = frozenset({"bootstrap.servers", "metadata.broker.list"})
 
 
@@ -108,6 +109,13 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _control_apart(self) -> Settings:
+        control, others = self.control_topic(), (self.hook_topic(), self.dead_letter_topic())
+        if control is not None and control.replace(".", "_") in {topic.replace(".", "_") for topic in others}:
+            raise ValueError(f'the control topic, "{control}", is that of events or dead letters: it is compacted')
+        return self
+
+    @model_validator(mode="after")
     def _names_unique(self) -> Settings:
         for kind, names in (("hooks", [hook.name for hook in self.hooks]), ("pagers", [p.name for p in self.pagers])):
             twice = sorted({name for name in names if names.count(name) > 1})
@@ -140,6 +148,10 @@ class Settings(BaseSettings):
     def dead_letter_topic(self) -> str:
         """Name the topic that dead letters are written to."""
         return self.topics.dead_letters or f"{self.domain}-hook_dlq"
+
+    def control_topic(self) -> str | None:
+        """Name the topic on which domains, hooks and subjects are closed; None when there is none."""
+        return (_CONTROL_TOPIC if self.topics.control is None else self.topics.control) or None
 
     def hook_group(self) -> str:
         """Name the stage's consumer group."""

@@ -132,6 +132,8 @@ class TopicsTable(Table):
 
     hook: Name | None = None
     dead_letters: Name | None = None
+    control: Name | Literal[""] | None = None
+    """Empty: there is no control topic."""
 
 
 class GroupsTable(Table):

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 
 def wanted_topics(settings: Settings, file: Path | None) -> list[WantedTopic]:
-    """Read what topics a domain should have, from a file or by default. Raises SettingsError."""
+    """Read what topics a domain should have, from a file or by default. Raises SettingsError.
+
+    A role that the settings switch off is left out.
+    """
     return [
-        WantedTopic(spec.name_in(settings), spec.partitions, spec.replication_factor, spec.config)
+        WantedTopic(name, spec.partitions, spec.replication_factor, spec.config)
         for spec in load_topics_file(file).topics
+        if (name := spec.name_in(settings)) is not None
     ]

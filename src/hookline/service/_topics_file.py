@@ -36,9 +36,12 @@ class TopicRole(StrEnum):
 
     HOOK = "hook"
     DEAD_LETTERS = "dead_letters"
+    CONTROL = "control"
 
-    def name_in(self, settings: Settings) -> str:
-        """Name the topic of this role."""
+    def name_in(self, settings: Settings) -> str | None:
+        """Name the topic of this role; None when the settings have none."""
+        if self is TopicRole.CONTROL:
+            return settings.control_topic()
         return settings.hook_topic() if self is TopicRole.HOOK else settings.dead_letter_topic()
 
 
@@ -81,8 +84,8 @@ class TopicSpec(Table):
             raise ValueError('config."min.insync.replicas" is more than replication_factor: nothing could be written')
         return self
 
-    def name_in(self, settings: Settings) -> str:
-        """Name the topic in Kafka."""
+    def name_in(self, settings: Settings) -> str | None:
+        """Name the topic in Kafka; None when the settings have none of its role."""
         return self.name or (self.role or TopicRole.HOOK).name_in(settings)
 
     def number(self, key: str, default: int) -> int:
@@ -101,14 +104,16 @@ class TopicsFile(Table):
 
     @classmethod
     def default(cls) -> TopicsFile:
-        """Make the two topics of a domain, replicated as the broker does by default; dead letters are kept thirty days."""
+        """Make the topics of a domain, replicated as the broker does by default; dead letters are kept thirty days."""
         events = {"cleanup.policy": "delete"}
         letters = events | {
             _RETENTION_MS: str(_DEAD_LETTER_RETENTION_MS),
             _MAX_MESSAGE_BYTES: str(_BROKER_MAX_MESSAGE_BYTES + DEAD_LETTER_ALLOWANCE_BYTES),
         }
         hook = TopicSpec(role=TopicRole.HOOK, partitions=4, config=events)
-        return cls(topics=(hook, TopicSpec(role=TopicRole.DEAD_LETTERS, partitions=4, config=letters)))
+        dead_letters = TopicSpec(role=TopicRole.DEAD_LETTERS, partitions=4, config=letters)
+        control = TopicSpec(role=TopicRole.CONTROL, partitions=1, config={"cleanup.policy": "compact"})
+        return cls(topics=(hook, dead_letters, control))
 
     @model_validator(mode="after")
     def _some_and_each_once(self) -> TopicsFile:
@@ -121,11 +126,13 @@ class TopicsFile(Table):
         return self
 
     @model_validator(mode="after")
-    def _nothing_is_compacted(self) -> TopicsFile:
+    def _only_gates_are_compacted(self) -> TopicsFile:
         for topic in self.topics:
-            # Compaction keeps the last event of a subject: every earlier one, handled or not, is lost.
-            if topic.role and topic.config.get("cleanup.policy", "delete") != "delete":
-                raise ValueError(f'{topic.role}: config."cleanup.policy" must be "delete"')
+            # Compaction keeps the last event of a subject: every earlier one, handled or not, is lost. Of a gate just that
+            # is wanted, and retention would open it.
+            wanted = "compact" if topic.role is TopicRole.CONTROL else "delete"
+            if topic.role and topic.config.get("cleanup.policy", "delete") != wanted:
+                raise ValueError(f'{topic.role}: config."cleanup.policy" must be "{wanted}"')
         return self
 
     @model_validator(mode="after")

@@ -35,6 +35,8 @@ _ATTEMPT_OUTCOME: Final = Label("outcome", ("ok", "error"))
 _RESULT: Final = Label("result", ("ok", "error"))
 _PUBLISH_RESULT: Final = Label("result", ("ok", "invalid", "error"))
 _REBALANCE: Final = Label("kind", ("assigned", "revoked", "lost"))
+_GATE_SCOPE: Final = Label("scope", ("domain", "hook", "subject"))
+_CONTROL_STATE: Final = Label("state", ("off", "starting", "reading", "following", "missing", "unreachable", "refused"))
 
 _LOST_METADATA: Final = Label("reason", ("foreign", "newer", "overflow", "refused", "torn", "unanswered"))
 
@@ -72,6 +74,15 @@ class Metrics:
     hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
     stuck_hooks = GaugeSpec(_HOOK, help="Runs of a hook that outlived their time limit and could not be ended.")
     superseded_total = CounterSpec(_HOOK, help="Events that a hook found out of date: their subject had moved on.")
+    gates_closed = GaugeSpec(
+        _GATE_SCOPE, help="Gates that are closed: of the domain, of hooks, of subjects or of hooks for a subject."
+    )
+    control_state = GaugeSpec(
+        _CONTROL_STATE, help="1 for how the control topic stands; following: all that is closed is known."
+    )
+    control_unreadable_total = CounterSpec(
+        help="Records of the control topic that could not be read, each time that it is read."
+    )
     hook_enabled = GaugeSpec(_SOURCE, help="1 when this host publishes the source's hook events.")
     resolver_errors_total = CounterSpec(help="Events whose hooks could not be resolved.")
     hooks_gone_total = CounterSpec(help="Hooks that were gone when an event that was in retry for them was taken up again.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.service import Settings, SettingsError
+from hookline.service import Settings, SettingsError, wanted_topics
 from hookline.service._topics_file import (
     DEAD_LETTER_ALLOWANCE_BYTES,
     TopicRole,
@@ -34,9 +34,21 @@ def topic(file: TopicsFile, role: TopicRole) -> TopicSpec:
 
 
 @pytest.mark.parametrize("path", [SHIPPED, None], ids=["shipped", "default"])
-def test_both_topics_are_made(path: Path | None) -> None:
-    """The file that ships, and the default without a file, hold the hook topic and the dead-letter topic."""
-    assert [item.role for item in load_topics_file(path).topics] == [TopicRole.HOOK, TopicRole.DEAD_LETTERS]
+def test_all_topics_are_made(path: Path | None) -> None:
+    """The file that ships, and the default without a file, hold the topics of events, dead letters and gates."""
+    assert [item.role for item in load_topics_file(path).topics] == list(TopicRole)
+
+
+@pytest.mark.parametrize("path", [SHIPPED, None], ids=["shipped", "default"])
+def test_a_gate_stays_closed(path: Path | None) -> None:
+    """The topic of gates is compacted and nothing else: retention would open what is closed."""
+    assert topic(load_topics_file(path), TopicRole.CONTROL).config["cleanup.policy"] == "compact"
+
+
+def test_a_topic_that_is_switched_off_is_not_made() -> None:
+    """Without a control topic in the settings none is asked for, whatever the file says."""
+    settings = Settings.model_validate({"domain": "orders", "topics": {"control": ""}})
+    assert [wanted.name for wanted in wanted_topics(settings, SHIPPED)] == ["orders-hook", "orders-hook_dlq"]
 
 
 @pytest.mark.parametrize("path", [SHIPPED, None], ids=["shipped", "default"])
@@ -77,7 +89,8 @@ def test_the_default_fits_any_cluster() -> None:
 def test_a_role_is_named_by_the_settings() -> None:
     """The file says roles; the domain and `[topics]` say names."""
     settings = Settings.model_validate({"domain": "orders", "topics": {"dead_letters": "orders.poison"}})
-    assert [item.name_in(settings) for item in TopicsFile.default().topics] == ["orders-hook", "orders.poison"]
+    names = [item.name_in(settings) for item in TopicsFile.default().topics]
+    assert names == ["orders-hook", "orders.poison", "hookline-control"]
 
 
 def test_a_topic_may_be_named(tmp_path: Path) -> None:
@@ -112,6 +125,11 @@ def test_values_reach_kafka_as_text(tmp_path: Path) -> None:
         pytest.param(HOOK + '[topics.config]\n"cleanup.policy" = "compact"\n', id="compacted events"),
         pytest.param(
             DEAD_LETTERS + '[topics.config]\n"cleanup.policy" = "compact,delete"\n', id="compacted dead letters"
+        ),
+        pytest.param('[[topics]]\nrole = "control"\npartitions = 1\n', id="gates that expire"),
+        pytest.param(
+            '[[topics]]\nrole = "control"\npartitions = 1\nconfig = {"cleanup.policy" = "compact,delete"}\n',
+            id="gates that expire all the same",
         ),
         pytest.param(
             HOOK + 'replication_factor = 1\n[topics.config]\n"min.insync.replicas" = 2\n', id="never writable"

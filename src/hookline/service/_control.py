@@ -1,0 +1,235 @@
+"""What is closed of a domain, as the control topic tells it: read by every replica, written when hookline closes a hook."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Self
+
+from hookline.contract import Gate, InvalidGateError, decode_gate, encode_gate
+from hookline.hooks import Gates
+from hookline.kafka import FollowState, ProduceError, TopicFollower
+from hookline.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hookline.contract import GateKey
+    from hookline.kafka import AcknowledgedProducer, ClientConfig, FollowListener, Record
+    from hookline.telemetry import Metrics
+
+OWN_NAME: Final = "hookline"
+"""Who closed a gate that no person closed."""
+
+_WAIT_SECONDS: Final = 10.0
+_CLOSE_SECONDS: Final = 1.0
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+_REPEAT_SECONDS: Final = 30.0
+_MOST_LINES: Final = 20
+_OFF: Final = "off"
+_SCOPES: Final = ("domain", "hook", "subject")
+_ANSWERED: Final = frozenset({FollowState.FOLLOWING, FollowState.MISSING, FollowState.REFUSED})
+
+_log = get_logger(__name__)
+
+
+class Control:
+    """Keeps `gates` as the control topic tells them, and writes down what this process closes itself.
+
+    An async context manager, entered before the first record is read: it waits, at most `wait_seconds`, until what is
+    closed is known. When that cannot be told (no topic, no right to read it, no answer), the service runs as if nothing
+    were closed, says so, and closes what is closed once it can be read. What is known stays in force while the topic
+    cannot be read. Without a topic (None) only what this process closes itself is closed. For one event loop.
+    """
+
+    def __init__(
+        self,
+        domain: str,
+        topic: str | None,
+        client: ClientConfig,
+        producer: AcknowledgedProducer,
+        metrics: Metrics,
+        *,
+        wait_seconds: float = _WAIT_SECONDS,
+        follow: Callable[[ClientConfig, str, FollowListener], TopicFollower] = TopicFollower,
+    ) -> None:
+        self.gates = Gates(domain)
+        self._topic = topic
+        self._producer = producer
+        self._metrics = metrics
+        self._wait_seconds = wait_seconds
+        self._follower = None if topic is None else follow(client, topic, self)
+        self._is_answered = asyncio.Event()
+        self._told: dict[GateKey, Gate] = {}
+        self._read: dict[GateKey, Gate] | None = None
+        self._own: dict[GateKey, Gate] = {}
+        self._confirmed: dict[GateKey, tuple[int, int]] = {}
+        self._writes: set[asyncio.Task[None]] = set()
+        self._unreadable = 0
+        self._said: tuple[str, float] = ("", 0.0)
+
+    async def __aenter__(self) -> Self:
+        """Begin to follow the topic, and wait until it has answered."""
+        self._show_state(_OFF if self._follower is None else FollowState.STARTING)
+        self._count()
+        if self._follower is None:
+            return self
+        self._follower.start()
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._is_answered.wait()
+        except TimeoutError:
+            _log.warning("it is not known yet what is closed; running as if nothing were", topic=self._topic)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop following, in bounded time; what could not be written down by now is not, and that is said."""
+        if self._follower is not None:
+            await self._follower.close(_CLOSE_SECONDS)
+        for write in self._writes:
+            write.cancel()
+        await asyncio.gather(*self._writes, return_exceptions=True)
+
+    def close_gate(self, hook: str, reason: str, closed_by: str = OWN_NAME) -> None:
+        """Close a hook: in this process at once, and for every replica once that is confirmed, which is tried for ever.
+
+        Does not block. Harmless for a hook that is closed.
+        """
+        gate = Gate(self.gates.domain, hook, "", reason, closed_by, time.time_ns() // 1_000_000)
+        if gate.key in self._told or gate.key in self._own:
+            return
+        self._own[gate.key] = gate
+        self._confirmed.pop(gate.key, None)
+        self._show()
+        if self._topic is None:
+            _log.warning("closed in this process only, until it ends: there is no control topic", hook=hook)
+            return
+        try:
+            key, value = encode_gate(gate)
+        except InvalidGateError as error:
+            _log.error("closed in this process only: its gate cannot be written", hook=hook, error=str(error))
+            return
+        write = asyncio.create_task(self._write(self._topic, gate, key, value), name=f"close-gate {hook}")
+        self._writes.add(write)
+        write.add_done_callback(self._writes.discard)
+
+    def received(self, records: Sequence[Record]) -> None:
+        """Take records of the topic."""
+        for record in records:
+            self._take(record)
+        if self._read is None:
+            self._show()
+
+    def changed(self, state: FollowState, reason: str) -> None:
+        """Note how the topic can be read."""
+        self._show_state(state)
+        if state is FollowState.READING:
+            self._read = {}
+            self._unreadable = 0
+        elif state is FollowState.FOLLOWING:
+            self._told, self._read = self._read or {}, None
+            self._show()
+        else:
+            self._read = None
+        if state in _ANSWERED:
+            self._is_answered.set()
+        self._say(state, reason)
+
+    def _take(self, record: Record) -> None:
+        try:
+            found = decode_gate(record.key, record.value)
+        except InvalidGateError as error:
+            self._note_unreadable(record, str(error))
+            return
+        if found is None or found.key.domain != self.gates.domain:
+            return
+        if found.problem:
+            self._note_unreadable(record, found.problem)
+        self._let_go_of_own(found.key, record)
+        gates = self._told if self._read is None else self._read
+        if found.gate is None:
+            gates.pop(found.key, None)
+        else:
+            gates[found.key] = found.gate
+
+    def _let_go_of_own(self, key: GateKey, record: Record) -> None:
+        """Leave a gate that this process closed to the topic, once that has told of it, or of what came after."""
+        partition, offset = self._confirmed.get(key, (-1, 0))
+        if record.partition == partition and record.offset >= offset:
+            del self._confirmed[key]
+            self._own.pop(key, None)
+
+    def _note_unreadable(self, record: Record, problem: str) -> None:
+        self._metrics.control_unreadable_total.inc()
+        self._unreadable += 1
+        if self._unreadable <= _MOST_LINES:
+            _log.warning("a record of the control topic cannot be read", record=str(record), error=problem)
+
+    def _show(self) -> None:
+        """Put what is closed in force."""
+        before = {gate.key: gate for gate in self.gates.closed}
+        after = self._told | self._own
+        self.gates.replace_all(after.values())
+        self._count()
+        _say_changes(before, after)
+
+    def _count(self) -> None:
+        count = Counter(gate.key.scope for gate in self.gates.closed)
+        for scope in _SCOPES:
+            self._metrics.gates_closed.set(count[scope], scope=scope)
+
+    def _show_state(self, state: str) -> None:
+        for each in (_OFF, *FollowState):
+            self._metrics.control_state.set(1 if each == state else 0, state=str(each))
+
+    def _say(self, state: FollowState, reason: str) -> None:
+        if state is FollowState.READING:
+            return
+        if state is FollowState.FOLLOWING:
+            _log.info("what is closed is known", topic=self._topic, gates=len(self.gates.closed))
+            self._said = ("", 0.0)
+            return
+        now = time.monotonic()
+        said, at = self._said
+        if reason == said and now - at < _REPEAT_SECONDS:
+            return
+        self._said = (reason, now)
+        if state is FollowState.MISSING:
+            _log.info("there is no control topic, so nothing can be closed", topic=self._topic, reason=reason)
+        else:
+            _log.error("cannot read what is closed, trying on", topic=self._topic, reason=reason)
+
+    async def _write(self, topic: str, gate: Gate, key: bytes, value: bytes) -> None:
+        pause_seconds = _FIRST_PAUSE_SECONDS
+        try:
+            while True:
+                try:
+                    at = await self._producer.send(topic, key, value)
+                except ProduceError as error:
+                    _log.error("a closed hook could not be written down yet", hook=gate.hook, error=str(error))
+                    if not error.retryable:
+                        return
+                else:
+                    self._confirmed[gate.key] = (at.partition, at.offset)
+                    return
+                await asyncio.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+        except asyncio.CancelledError:
+            _log.error("a closed hook was not written down; after a restart it runs again", hook=gate.hook)
+            raise
+
+
+def _say_changes(before: dict[GateKey, Gate], after: dict[GateKey, Gate]) -> None:
+    closed = [gate for key, gate in after.items() if key not in before]
+    opened = [gate for key, gate in before.items() if key not in after]
+    if len(closed) + len(opened) > _MOST_LINES:
+        _log.warning("gates were closed or opened", closed=len(closed), opened=len(opened))
+        return
+    for gate in closed:
+        _log.warning(
+            "closed", hook=gate.hook or "*", subject=gate.subject or "*", reason=gate.reason, closed_by=gate.closed_by
+        )
+    for gate in opened:
+        _log.info("opened", hook=gate.hook or "*", subject=gate.subject or "*")
