@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from hookline.consume import Delivery, Done, GiveUp, Hold, RetryPolicy, Returned, invoke
 from hookline.contract import Event, encode_event
 from hookline.errs import DEFAULT_CLASSIFIERS, Redactor
-from hookline.hooks import Stage, StagePolicy
+from hookline.hooks import BreakerPolicy, GuardPolicy, HookPolicy, Stage, StagePolicy
 from hookline.kafka import Record
 from hookline.telemetry import Metrics
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hookline.consume import Outcome
     from hookline.contract import Headers
-    from hookline.hooks import Resolver
+    from hookline.hooks import Gates, Resolver
 
 __all__ = ["QUICK", "Acting", "Script", "altered", "attempt", "delivery_of", "event_of", "settle", "stage_of"]
 
@@ -54,23 +54,44 @@ class Acting:
         await self._act(event)
 
 
-def stage_of(
+def stage_of(  # noqa: PLR0913 - what a stage may be made with, each by name
     resolver: Resolver,
     *,
     retry: RetryPolicy = QUICK,
     timeout_seconds: Mapping[str, float] | None = None,
     concurrency: Mapping[str, int] | None = None,
+    hooks: Mapping[str, HookPolicy] | None = None,
+    breaker: BreakerPolicy | None = None,
+    guard: GuardPolicy | None = None,
+    gates: Gates | None = None,
+    close_gate: Callable[[str, str], None] | None = None,
+    serves: Callable[[str], bool] | None = None,
+    buries_malformed: bool = True,
+    metrics: Metrics | None = None,
     leave_seconds: float = 5.0,
 ) -> Stage:
-    """Make a stage that tries again almost at once."""
+    """Make a stage that tries again almost at once; of policies that say one thing that thing is enough, by hook."""
+    limits = {name: HookPolicy(timeout_seconds=seconds) for name, seconds in (timeout_seconds or {}).items()}
+    for name, places in (concurrency or {}).items():
+        limits[name] = HookPolicy(concurrency=places).over(limits.get(name, HookPolicy()))
     policy = StagePolicy(
         retry=retry,
         classifiers=DEFAULT_CLASSIFIERS,
         redactor=Redactor(),
-        timeout_seconds=timeout_seconds or {},
-        concurrency=concurrency or {},
+        hooks=hooks or limits,
+        breaker=breaker or BreakerPolicy(),
+        guard=guard or GuardPolicy(),
     )
-    return Stage(resolver, policy, Metrics(domain="test"), leave_seconds=leave_seconds)
+    return Stage(
+        resolver,
+        policy,
+        metrics or Metrics(domain="test"),
+        gates=gates,
+        close_gate=close_gate,
+        serves=serves,
+        buries_malformed=buries_malformed,
+        leave_seconds=leave_seconds,
+    )
 
 
 def event_of(type: str = "batch.failed", subject: str = "batch-778", version: int = 4) -> Event:

@@ -27,7 +27,9 @@ class Delivery:
     nothing.
     """
 
-    __slots__ = ("attempt", "cut_off", "first_failed_at", "identity", "progress", "record", "release_slot")
+    __slots__ = (
+        "__weakref__", "_end_wait", "attempt", "cut_off", "first_failed_at", "identity", "progress", "record", "release_slot",
+    )  # fmt: skip
 
     def __init__(self, record: Record, attempt: int = 1) -> None:
         self.record = record
@@ -40,6 +42,16 @@ class Delivery:
         self.release_slot: Callable[[], None] = holds_no_slot
         """For the handler to call when what it runs can be neither ended nor waited for: the attempt then holds its
         subject, and no slot any more. Once is enough; more calls do nothing."""
+
+    def wake(self) -> None:
+        """End the wait for the next attempt: what it was held for is over. Does nothing when it does not wait."""
+        end_wait: Callable[[], None] | None = getattr(self, "_end_wait", None)  # unset in one that has never waited
+        if end_wait is not None:
+            end_wait()
+
+    def note_waiting(self, end_wait: Callable[[], None] | None) -> None:
+        """Take what ends its wait; for the engine. None when it waits no more."""
+        self._end_wait = end_wait
 
     def __repr__(self) -> str:
         return f"Delivery({self.record}, attempt={self.attempt})"

@@ -68,6 +68,7 @@ class Lane:
         """Cancel what it does; no outcome of it counts any more."""
         if self.queue:
             self.queue[0].cut_off = True
+            self.queue[0].note_waiting(None)
         if self.timer is not None:
             self.timer.cancel()
         if self.task is not None:

@@ -97,6 +97,7 @@ class Scheduler:
         """Let a lane that waited compete again."""
         lane.timer = None
         lane.state = LaneState.IDLE
+        lane.queue[0].note_waiting(None)
         self._make_ready(lane)
         self.wake()
 
@@ -289,6 +290,13 @@ class Scheduler:
         lane.partition.stepped_aside(lane)
         if not lane.partition.closing:
             lane.timer = asyncio.get_running_loop().call_later(seconds, self.resume, lane)
+            lane.queue[0].note_waiting(partial(self._end_wait, lane))
+
+    def _end_wait(self, lane: Lane) -> None:
+        """Let a lane compete again before its time."""
+        if lane.timer is not None and not lane.partition.closing:
+            lane.timer.cancel()
+            self.resume(lane)
 
     def _give_up(self, lane: Lane, delivery: Delivery, give_up: GiveUp, error: BaseException | None) -> None:
         lane.state = LaneState.BURYING

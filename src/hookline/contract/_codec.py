@@ -23,6 +23,7 @@ from hookline.contract._headers import (
     read_text,
 )
 from hookline.contract._payload import write_struct
+from hookline.contract._readonly import EMPTY
 from hookline.contract._redrives import Redrive
 from hookline.contract._structured import parse_structured_json, parse_structured_protobuf
 from hookline.contract._times import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time
@@ -115,7 +116,7 @@ def _read(key: bytes | None, value: bytes | None, headers: Headers, own: Envelop
     if value is not None and len(value) > MAX_VALUE_BYTES:
         raise MalformedRecordError("value_too_large", f"the value has more than {MAX_VALUE_BYTES} bytes")
     if own is not None:
-        return _accept(_parse_message(_present(value)), key, own, headers)
+        return _accept(_parse_message(_present(value)), key, own, EMPTY)
     content_type = find_content_type(headers)
     if content_type == PROTOBUF:
         return _accept(_parse_message(_present(value)), key, _envelope_of(dict(headers)), headers)
@@ -199,8 +200,13 @@ def _parse_protojson(document: Any) -> HookEvent:
         raise MalformedRecordError("decode_error", "is no HookEvent in protojson") from error
 
 
-def _accept(message: HookEvent, key: bytes | None, envelope: Envelope, headers: Headers) -> Event:
-    """Validate a HookEvent, hold it against the headers that repeat it, and make the event."""
+def _accept(
+    message: HookEvent, key: bytes | None, envelope: Envelope, attributes: Headers | Mapping[str, str]
+) -> Event:
+    """Validate a HookEvent, hold it against the headers that repeat it, and make the event.
+
+    `attributes` may be headers, to be looked through when somebody asks for them.
+    """
     id, source, type, timestamp_ms = message.id, message.source, message.type, message.timestamp_ms
     if not (id and source and type):
         raise invalid("id, source or type is empty")
@@ -215,7 +221,7 @@ def _accept(message: HookEvent, key: bytes | None, envelope: Envelope, headers: 
         raise _mismatch("ce_type")
     subject = ce_subject or key
     text = read_text(subject) if subject else ""
-    return make_event(id, source, type, text, message.version, timestamp_ms, message, headers)
+    return make_event(id, source, type, text, message.version, timestamp_ms, message, attributes)
 
 
 def _envelope_of(found: Mapping[str, bytes | None]) -> Envelope:

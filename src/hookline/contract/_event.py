@@ -11,6 +11,7 @@ from hookline.contract._headers import Headers, is_attribute_name, read_text
 from hookline.contract._ids import mint_unversioned_id, mint_versioned_id
 from hookline.contract._payload import freeze, read_struct
 from hookline.contract._readonly import EMPTY, JsonValue, ReadOnlyDict
+from hookline.contract._times import parse_time
 from hookline.contract.v1.hook_pb2 import HookEvent
 
 if TYPE_CHECKING:
@@ -160,6 +161,20 @@ class Event:
         attributes = _read_attributes(held)
         _set(self, "_attributes", attributes)
         return attributes
+
+    @property
+    def expires_at_ms(self) -> int | None:
+        """When its publisher says that it is of no use any more, in milliseconds since the epoch; None when it says nothing.
+
+        That is the CloudEvents attribute `expirytime`, an RFC 3339 time; one that cannot be read says nothing.
+        """
+        text = self.attributes.get("expirytime") if self.attributes else None
+        if text is None:
+            return None
+        try:
+            return parse_time(text)
+        except ValueError:
+            return None
 
     @property
     def identity(self) -> tuple[str, str]:

@@ -20,16 +20,18 @@ from hookline.deadletters._execute import Fate, Report, Result, Sender
 from hookline.deadletters._filter import Filter
 from hookline.deadletters._incidents import IncidentBook, IncidentKey, Sighting
 from hookline.deadletters._letters import StoredLetter
-from hookline.deadletters._pagers import AlertmanagerPager, Pager, Receiver, WebhookPager
+from hookline.deadletters._pagers import AlertmanagerPager, AnyPage, Pager, Receiver, WebhookPager
 from hookline.deadletters._pages import Page, PageWriter
 from hookline.deadletters._plan import LeftOut, Plan, PlannedLetter
 from hookline.deadletters._reconciler import Reconciler, ReconcilerSettings
 from hookline.deadletters._republished import LETTER_HEADER, RepublishedIndex
 from hookline.deadletters._rows import Detail, Row
+from hookline.deadletters._waits import WaitingPage, WaitingPager
 
 __all__ = [
     "LETTER_HEADER",
     "AlertmanagerPager",
+    "AnyPage",
     "Clock",
     "DeadLetters",
     "DeadLettersError",
@@ -60,5 +62,7 @@ __all__ = [
     "StoredLetter",
     "UnknownDeadLetterError",
     "UpdateOwedError",
+    "WaitingPage",
+    "WaitingPager",
     "WebhookPager",
 ]

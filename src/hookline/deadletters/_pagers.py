@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.contract import JsonValue
-    from hookline.deadletters._pages import Page
 
 _OK = range(200, 300)
 _ALERTS_PATH = "/api/v2/alerts"
@@ -43,8 +42,33 @@ class Pager(Protocol):
     def keep_seconds(self) -> float:
         """How long an incident must be repeated to this pager; 0 for one that remembers."""
 
-    async def page(self, page: Page) -> None:
+    async def page(self, page: AnyPage) -> None:
         """Deliver a page, or raise."""
+
+
+class AnyPage(Protocol):
+    """What a pager delivers: a page about dead letters, or about a hook whose events wait."""
+
+    @property
+    def occasion(self) -> tuple[str, ...]:
+        """What tells this page from every other one, the same when it is sent again."""
+
+    @property
+    def opened_at_ms(self) -> int:
+        """When its incident began, in milliseconds since 1970."""
+
+    @property
+    def paged_at_ms(self) -> int:
+        """When it was written."""
+
+    def document(self) -> dict[str, JsonValue]:
+        """Return it as JSON."""
+
+    def labels(self) -> dict[str, str]:
+        """Return what stays the same while its incident lasts."""
+
+    def annotations(self) -> dict[str, str | None]:
+        """Return what changes while its incident lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +126,13 @@ class WebhookPager:
         """The receiver's name."""
         return self.receiver.name
 
-    async def page(self, page: Page) -> None:
+    async def page(self, page: AnyPage) -> None:
         """Post the page; any 2xx accepts it."""
         body = json.dumps(page.document()).encode()
         await self.receiver.post(body, self._signature(page, body))
 
-    def _signature(self, page: Page, body: bytes) -> dict[str, str]:
-        message_id = webhook_message_id(self.name, page.incident, page.letter, str(page.count))
+    def _signature(self, page: AnyPage, body: bytes) -> dict[str, str]:
+        message_id = webhook_message_id(self.name, *page.occasion)
         if not self.keys:
             return {"webhook-id": message_id}
         return sign_webhook(self.keys, message_id, int(self.clock.wall()), body)
@@ -133,40 +157,16 @@ class AlertmanagerPager:
         """The receiver's name."""
         return self.receiver.name
 
-    async def page(self, page: Page) -> None:
+    async def page(self, page: AnyPage) -> None:
         """Post the alert; any 2xx accepts it."""
         await self.receiver.post(json.dumps([self.alert(page)]).encode(), {}, _ALERTS_PATH)
 
-    def alert(self, page: Page) -> dict[str, JsonValue]:
+    def alert(self, page: AnyPage) -> dict[str, JsonValue]:
         """Return the alert of a page, without labels that are empty (Alertmanager drops those)."""
-        labels = {
-            **self.labels,
-            "alertname": "HooklineDeadLetter",
-            "code": page.code,
-            "domain": page.domain,
-            "event_source": page.source,
-            "event_type": page.type,
-            "hook": ",".join(page.hooks),
-            "host": page.host or "",
-            "severity": self.severity,
-        }
+        labels = {**self.labels, **page.labels(), "severity": self.severity}
         return {
             "labels": {name: text for name, text in labels.items() if text},
-            "annotations": self._annotations(page),
+            "annotations": {name: text for name, text in page.annotations().items() if text is not None},
             "startsAt": rfc3339(page.opened_at_ms),
             "endsAt": rfc3339(page.paged_at_ms + int(self.keep_seconds * 1000)),
         }
-
-    def _annotations(self, page: Page) -> dict[str, JsonValue]:
-        annotations = {
-            "summary": page.summary,
-            "command": page.command,
-            "count": str(page.count),
-            "first_failed_at": rfc3339(page.first_failed_at_ms),
-            "http_status": None if page.http_status is None else str(page.http_status),
-            "last_failed_at": rfc3339(page.last_failed_at_ms),
-            "letter": page.letter,
-            "letter_class": page.letter_class,
-            "subjects": ", ".join(page.subjects) or None,
-        }
-        return {name: text for name, text in annotations.items() if text is not None}

@@ -58,6 +58,37 @@ class Page:
             f"{self.domain}: {letters}{hooks}: {self.code}{status}{host}, {self.type} from {self.source}", 400
         )
 
+    @property
+    def occasion(self) -> tuple[str, ...]:
+        """What tells this page from every other one, the same when it is sent again."""
+        return self.incident, self.letter, str(self.count)
+
+    def labels(self) -> dict[str, str]:
+        """Return what one incident keeps, by Alertmanager's customs; empty where it is not known."""
+        return {
+            "alertname": "HooklineDeadLetter",
+            "code": self.code,
+            "domain": self.domain,
+            "event_source": self.source,
+            "event_type": self.type,
+            "hook": ",".join(self.hooks),
+            "host": self.host or "",
+        }
+
+    def annotations(self) -> dict[str, str | None]:
+        """Return what changes while an incident lasts; None where it is not known."""
+        return {
+            "summary": self.summary,
+            "command": self.command,
+            "count": str(self.count),
+            "first_failed_at": rfc3339(self.first_failed_at_ms),
+            "http_status": None if self.http_status is None else str(self.http_status),
+            "last_failed_at": rfc3339(self.last_failed_at_ms),
+            "letter": self.letter,
+            "letter_class": self.letter_class,
+            "subjects": ", ".join(self.subjects) or None,
+        }
+
     def document(self) -> dict[str, JsonValue]:
         """Return the page as JSON: the fields by name, times as RFC 3339, what is not known left out."""
         document: dict[str, JsonValue] = {"kind": "hookline.dead_letters", "summary": self.summary}

@@ -4,36 +4,52 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 """
 
 from ._blocking import hook_in
+from ._conditions import Condition, ConditionError, InvalidConditionError
 from ._gates import Gate, Gates
-from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, Resolver
+from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, HookDelivery, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
 from ._merging import Place, join_into_own, join_into_shared
+from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
 from ._roster import read_roster, write_roster
+from ._rules import Rule, RuledHooks
 from ._runs import HookGoneError
 from ._served import ServedHooks
 from ._stage import Stage, StagePolicy
 from ._superseded import is_superseded
+from ._troubles import HookTrouble, ReceiverGoneError, TroubleKind
 from ._valid import InvalidHookError
 
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",
+    "BreakerPolicy",
+    "Condition",
+    "ConditionError",
     "DuplicateHookError",
     "EarlierFailureError",
     "EventLog",
     "Gate",
     "Gates",
+    "GuardPolicy",
     "Hook",
+    "HookDelivery",
     "HookGoneError",
+    "HookPolicy",
+    "HookTrouble",
     "Hooks",
+    "InvalidConditionError",
     "InvalidHookError",
     "MergedHooks",
     "Place",
+    "ReceiverGoneError",
     "Resolver",
+    "Rule",
+    "RuledHooks",
     "ServedHooks",
     "Stage",
     "StagePolicy",
+    "TroubleKind",
     "hook_in",
     "hooks_of",
     "is_superseded",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hookline.contract import Event
     from hookline.telemetry import Metrics
 
-    from ._hook import Hook
+    from ._hook import Hook, HookDelivery
     from ._wiring import WiredHook
 
 THREADS = 64
@@ -90,9 +90,12 @@ class Caller:
     its attempt, which was cut off, still counts.
     """
 
-    def __init__(self, metrics: Metrics, note_stuck: NoteStuck, *, threads: int = THREADS) -> None:
+    def __init__(
+        self, metrics: Metrics, note_stuck: NoteStuck, freed: Callable[[WiredHook], None], *, threads: int = THREADS
+    ) -> None:
         self._metrics = metrics
         self._note_stuck = note_stuck
+        self._freed = freed
         self._most_threads = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="hook")
         self._free = asyncio.Semaphore(threads)
@@ -112,9 +115,9 @@ class Caller:
         self._deadlines.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def in_thread(self, hook: WiredHook, event: Event) -> Rest:
+    def in_thread(self, hook: WiredHook, event: Event, delivery: HookDelivery | None = None) -> Rest:
         """Call a plain function, once it is awaited."""
-        return InThread(self._threads, self._free, hook.hook, event)
+        return InThread(self._threads, self._free, hook.hook, event, delivery)
 
     def go_on(self, rest: Rest, call: Call) -> Awaitable[None]:
         """Give what goes on with a call, to be awaited in its task; `end` is to be called behind it."""
@@ -166,6 +169,7 @@ class Caller:
             if not call.is_stuck and now > call.ends_at + STUCK_AFTER_SECONDS:
                 call.is_stuck = True
                 call.hook.count(-1)
+                self._freed(call.hook)
                 call.delivery.release_slot()
                 self._note_stuck(call.delivery, call.hook.name, is_stuck=True)
                 say_stuck(call.event, call.hook.name, now - call.ends_at)
@@ -191,11 +195,19 @@ class Caller:
 class InThread:
     """A call of a plain function that waits for a thread. The wait for it is none of the hook's time."""
 
-    def __init__(self, threads: ThreadPoolExecutor, free: asyncio.Semaphore, hook: Hook, event: Event) -> None:
+    def __init__(
+        self,
+        threads: ThreadPoolExecutor,
+        free: asyncio.Semaphore,
+        hook: Hook,
+        event: Event,
+        delivery: HookDelivery | None,
+    ) -> None:
         self._threads = threads
         self._free = free
         self._hook = hook
         self._event = event
+        self._arguments = (event,) if delivery is None else (event, delivery)
 
     def close(self) -> None:
         """Give it up: it has not begun."""
@@ -218,7 +230,9 @@ class InThread:
     def _start(self) -> Running:
         run = contextvars.copy_context().run
         try:
-            running = asyncio.get_running_loop().run_in_executor(self._threads, run, _invoke, self._hook, self._event)
+            running = asyncio.get_running_loop().run_in_executor(
+                self._threads, run, _invoke, self._hook, self._arguments
+            )
         except BaseException:  # raised again
             self._free.release()
             raise
@@ -241,9 +255,9 @@ async def _result_of(running: Running) -> None:
         await result.value
 
 
-def _invoke(hook: Hook, event: Event) -> Returned[object] | Raised:
+def _invoke(hook: Hook, arguments: tuple[Event] | tuple[Event, HookDelivery]) -> Returned[object] | Raised:
     """Call a plain function; what it raises is a value, for a future that raises it can hang or kill its awaiter."""
     try:
-        return Returned(hook.handle(event))
+        return Returned(hook.handle(*arguments))
     except BaseException as error:  # noqa: BLE001 - raised again on the loop
         return Raised(error)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from hookline.consume import GiveUp, Hold, Retry, RetryPolicy, decide
 from hookline.contract import DeadLetterClass, MalformedRecordError
-from hookline.errs import HookErrorGroup, classify, describe, line_with_cause, retry_after_seconds
+from hookline.errs import HookErrorGroup, Verdict, classify, describe, line_with_cause, retry_after_seconds
 from hookline.telemetry import get_logger
 
 from ._doors import HookNotReadyError
-from ._log import say_given_up, say_retry, say_unforeseen
+from ._log import say_given_up, say_retry, say_unforeseen, say_waits_for_release
 from ._runs import Failed, HookRun
+from ._troubles import ReceiverGoneError
 from ._work import Work
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
     from hookline.consume import Delivery
     from hookline.contract import Event
-    from hookline.errs import Classifier, Redactor, Verdict
+    from hookline.errs import Classifier, Redactor
     from hookline.telemetry import Metrics
+
+    from ._admission import Admission
+    from ._wiring import WiredHook
 
 _UNFORESEEN_SECONDS = 5.0
 
@@ -32,12 +36,18 @@ class Decisions:
     """Decides what becomes of an event whose attempt raised."""
 
     def __init__(
-        self, retry: RetryPolicy, classifiers: Sequence[Classifier], redactor: Redactor, metrics: Metrics
+        self,
+        retry: RetryPolicy,
+        classifiers: Sequence[Classifier],
+        redactor: Redactor,
+        metrics: Metrics,
+        admission: Admission,
     ) -> None:
         self._retry = retry
         self._classifiers = classifiers
         self._redactor = redactor
         self._metrics = metrics
+        self._admission = admission
 
     def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
@@ -69,27 +79,47 @@ class Decisions:
                 run.stuck = self._if_overdue(run) if is_stuck else None
 
     def _if_overdue(self, run: HookRun) -> Retry | DeadLetterClass:
-        return decide(classify(TimeoutError(), self._classifiers), run.charged + 1, 0.0, self._retry)
+        return decide(classify(TimeoutError(), self._classifiers), run.charged + 1, 0.0, self._retry_of(run.hook))
 
-    def weigh(self, event: Event, run: HookRun, error: BaseException) -> None:
+    def _retry_of(self, hook: WiredHook | None) -> RetryPolicy:
+        return (hook.policy.retry if hook is not None else None) or self._retry
+
+    def weigh(self, event: Event, run: HookRun, hook: WiredHook, error: BaseException) -> None:
         """Classify what a hook raised, once, and decide whether it is tried again.
 
         At once, not when its siblings have ended too: a commit has to tell it, since the process may end before.
         """
         now = time.monotonic()
         verdict = classify(error, self._classifiers)
+        if _is_gone(error):
+            self._admission.hold(hook, f"its receiver is gone: {self._text(error)}")
         run.tries += 1
         run.charged += 0 if verdict.dependency else 1
         run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
         elapsed_seconds = now - run.first_failed_at
         attempt = run.tries if verdict.dependency else run.charged
         asked_seconds = retry_after_seconds(error) or 0.0
-        next_step = decide(verdict, attempt, elapsed_seconds, self._retry, at_least_seconds=asked_seconds)
+        policy = self._retry_of(hook)
+        next_step = decide(verdict, attempt, elapsed_seconds, policy, at_least_seconds=asked_seconds)
         self._metrics.hook_errors_total.inc(hook=run.name, verdict=str(verdict))
         if isinstance(next_step, Retry):
             self._try_again(event, run, error, verdict, now, next_step.delay_seconds)
+        elif self._admission.holds(hook):
+            self._wait_for_release(event, run, error, now)
         else:
             run.failed = self._failed(event, run, error, verdict, next_step, elapsed_seconds)
+            self._admission.failed_for_good(hook, event.subject)
+        if verdict is Verdict.INFRA_DEPENDENCY_RETRYABLE:
+            self._admission.dependency_failed(run, hook, event.subject)
+        else:
+            self._admission.answered(run, hook)
+
+    def _wait_for_release(self, event: Event, run: HookRun, error: BaseException, now: float) -> None:
+        """Keep an event that a hook failed with for good while it is held already: that failure says nothing of the event."""
+        run.tries = run.charged = 0
+        run.first_failed_at = None
+        run.due_at = now
+        say_waits_for_release(event, run.name, self._text(error))
 
     def _try_again(
         self, event: Event, run: HookRun, error: BaseException, verdict: Verdict, now: float, delay_seconds: float
@@ -115,6 +145,7 @@ class Decisions:
             attempts=run.tries,
             elapsed_seconds=elapsed_seconds,
             redactor=self._redactor,
+            subject=event.subject,
         )
         line = self._text(error)
         say_given_up(event, failure, line, error)
@@ -135,6 +166,17 @@ class Decisions:
 
     def _text(self, error: BaseException) -> str:
         return line_with_cause(error, redactor=self._redactor)
+
+
+def _is_gone(error: BaseException | None) -> bool:
+    """Tell whether the receiver asks never to be called again, by the error or by one that it was raised from."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, ReceiverGoneError):
+            return True
+        seen.add(id(error))
+        error = BaseException.__dict__["__cause__"].__get__(error)
+    return False
 
 
 def _give_up(work: Work) -> GiveUp:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+import inspect
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from hookline.contract import Event
 
@@ -24,7 +25,8 @@ class Hook(Protocol):
 
     A hook may be an async context manager too: it is entered on the event loop before its first event and left after
     the last one. It may have an attribute `timeout_seconds`, the time limit of an attempt; without one, and without one
-    in the settings, that is `DEFAULT_TIMEOUT_SECONDS`.
+    in the settings, that is `DEFAULT_TIMEOUT_SECONDS`. It may have an attribute `policy`, a `HookPolicy`. Its `handle` may
+    take a second argument, the `HookDelivery`: `async def handle(self, event, delivery)`.
     """
 
     name: str
@@ -34,9 +36,38 @@ class Hook(Protocol):
         ...
 
 
+class HookDelivery:
+    """What a hook may know of its attempt, and may ask for; for hooks whose `handle` takes it beside the event."""
+
+    __slots__ = ("_ask", "attempt")
+
+    def __init__(self, attempt: int, ask: Callable[[float], None]) -> None:
+        self.attempt = attempt
+        """The number of this attempt of this hook at this event, counted from 1."""
+        self._ask = ask
+
+    def hold(self, seconds: float) -> None:
+        """Ask to be run again after so long, as if for the first time: it counts as no attempt, and only the subject waits.
+
+        Counts when the attempt returns; one that raises has failed. The last call of an attempt counts; less than 0 is 0.
+        """
+        self._ask(max(float(seconds), 0.0))
+
+
 class Resolver(Protocol):
     """What tells the hooks of an event. Asked for every delivery, so it must be cheap and must not fail."""
 
     def for_event(self, event: Event) -> Sequence[Hook]:
         """Tell the hooks that an event belongs to; none is ordinary. The order means nothing."""
         ...
+
+
+def takes_delivery(hook: Hook) -> bool:
+    """Tell whether `handle` can be called with the delivery beside the event."""
+    try:
+        signature = inspect.signature(cast("Any", hook).handle)
+        signature.bind(None, None)
+    except (TypeError, ValueError):  # it cannot, or is a function in C that does not tell
+        return False
+    wants = [each for each in signature.parameters.values() if each.name == "delivery"]
+    return bool(wants) and wants[0].kind is not inspect.Parameter.VAR_KEYWORD

@@ -51,6 +51,11 @@ def say_retry(event: Event, hook: str, *, attempt: int, verdict: Verdict, delay_
     )
 
 
+def say_gone(event: Event) -> None:
+    """Warn that work was left for a hook that nobody has any more."""
+    _log.warning("event was in retry for a hook that is gone, which is not run", **_about(event))
+
+
 def say_given_up(event: Event, failure: HookFailure, line: str, error: BaseException) -> None:
     """Tell with the traceback that a hook failed for good, once for each event and hook."""
     _log.error(
@@ -88,6 +93,32 @@ def say_stuck(event: Event, hook: str, late_seconds: float) -> None:
 def say_no_thread_left(threads: int) -> None:
     """Tell that every thread for plain functions is lost to a run that is stuck."""
     _log.error("no thread left: all are stuck, hooks that are plain functions wait", threads_lost=threads)
+
+
+def say_waits_for_release(event: Event, hook: str, error: str) -> None:
+    """Warn that a hook failed with an event while it is held; the event waits."""
+    _log.warning("hook failed while it is held, its event waits", hook=hook, **_about(event), error=error)
+
+
+def say_expired(event: Event, hook: str) -> None:
+    """Tell that an event was too old for a hook, which did not run."""
+    _log.info("event expired, hook not run", hook=hook, **_about(event), timestamp_ms=event.timestamp_ms)
+
+
+def say_breaker_open(hook: str) -> None:
+    """Warn that a hook's dependency is away."""
+    _log.warning("breaker open: the hook's dependency is away, its events wait", hook=hook)
+
+
+def say_breaker_closed(hook: str, open_seconds: float) -> None:
+    """Tell that a hook's dependency is back."""
+    _log.warning("breaker closed: the hook's dependency answers again", hook=hook, open_seconds=round(open_seconds, 1))
+
+
+def say_held(hook: str, reason: str, *, for_all: bool) -> None:
+    """Tell that a hook is held until a person releases it."""
+    release = f"hookline gate open --hook {hook}" if for_all else "restart the process: there is no control topic"
+    _log.error("hook held, its events wait for a person", hook=hook, reason=reason, release=release)
 
 
 def say_unforeseen(event: Event, line: str, error: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from hookline.contract import DeadLetterClass, HookFailure
 from hookline.errs import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hookline.consume import Retry
     from hookline.contract import Redrive
@@ -36,7 +37,8 @@ class HookRun:
     """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
     __slots__ = (
-        "__weakref__", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "name", "stuck", "tries",
+        "__weakref__", "asked_seconds", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "in_line", "is_probe", "name",
+        "stuck", "tries", "waits_since", "was_called",
     )  # fmt: skip
 
     def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
@@ -54,6 +56,16 @@ class HookRun:
         """By the monotonic clock, in seconds; not run before."""
         self.stuck: Retry | DeadLetterClass | None = None
         """Not None: it runs past its time limit and cannot be ended; what would follow if it had failed by it."""
+        self.in_line = False
+        """Whether it waits in its hook's line."""
+        self.was_called = False
+        """Whether it was called out of that line, and has not begun since."""
+        self.waits_since: float | None = None
+        """By the monotonic clock: since when it may not begin, through no fault of the event; that time is not charged."""
+        self.is_probe = False
+        """Whether it runs to see if the hook's dependency is back."""
+        self.asked_seconds: float | None = None
+        """Not None: the hook has asked to be run again after so long."""
 
     @property
     def pending(self) -> bool:
@@ -65,12 +77,40 @@ class HookRun:
         """Whether nothing has come of it yet."""
         return not (self.done or self.tries or self.failed or self.stuck)
 
+    def note_waiting(self, now: float) -> None:
+        """Note that it may not begin."""
+        if self.waits_since is None:
+            self.waits_since = now
 
-def plan_runs(hooks: Mapping[str, WiredHook], redrive: Redrive | None) -> list[HookRun]:
-    """List the runs: every hook that the event resolves to, or those that a republication names."""
+    def note_begun(self, now: float) -> None:
+        """Note that it begins; the time that it had to wait is not charged to it."""
+        self.first_failed_at = self.first_failure_at(now)
+        self.waits_since = None
+        self.in_line = self.was_called = False
+
+    def first_failure_at(self, now: float) -> float | None:
+        """Tell when it failed first, by the monotonic clock, as if it had not had to wait since; None before it failed."""
+        if self.first_failed_at is None or self.waits_since is None:
+            return self.first_failed_at
+        return self.first_failed_at + now - max(self.waits_since, self.first_failed_at)
+
+    def begin_anew(self, seconds: float) -> None:
+        """Have it run again after so long as if it had never run: the hook asked for that."""
+        self.asked_seconds = self.first_failed_at = None
+        self.tries = self.charged = 0
+        self.due_at = time.monotonic() + seconds
+
+
+def plan_runs(
+    hooks: Mapping[str, WiredHook], redrive: Redrive | None, serves: Callable[[str], bool] | None = None
+) -> list[HookRun]:
+    """List the runs: every hook that the event resolves to, or those that a republication names.
+
+    A name that `serves` denies is another stage's; one that it does not, and that no hook has, is gone.
+    """
     if redrive is None or redrive.hooks is None:
         return [HookRun(name, hook) for name, hook in hooks.items()]
-    names = dict.fromkeys(redrive.hooks)
+    names = [name for name in dict.fromkeys(redrive.hooks) if serves is None or serves(name)]
     return [HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in names]
 
 

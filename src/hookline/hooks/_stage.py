@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from hookline.consume import Raised, RetryPolicy, begin, begin_coroutine, finish, own_task
-from hookline.contract import MalformedRecordError, decode_delivery
+from hookline.contract import Event, MalformedRecordError, decode_delivery
 
+from ._admission import Admission
 from ._call import Call, Caller
 from ._decisions import Decisions
 from ._doors import Doors, HookNotReadyError
-from ._hook import DEFAULT_TIMEOUT_SECONDS
-from ._memory import StageMemory, restore_runs
-from ._places import Places
+from ._hook import HookDelivery
+from ._log import say_gone
+from ._memory import StageMemory, is_rest_done
+from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import hooks_of
 from ._together import Together
 from ._wiring import Wiring
 from ._work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from hookline.consume import Delivery, GiveUp, Hold, Identity, Retry, Suspended
+    from hookline.contract import Redrive
     from hookline.errs import Classifier, Redactor
+    from hookline.kafka import Record
     from hookline.telemetry import Metrics
 
     from ._call import InThread, Rest
+    from ._gates import Gates
     from ._hook import Resolver
     from ._runs import HookRun
+    from ._troubles import HookTrouble
     from ._wiring import WiredHook
 
+_NO_EVENT = Event(id="", source="", type="")
 _NOT_READY_SECONDS = 0.5
 _TOGETHER_SECONDS = 0.1
 
@@ -44,10 +52,10 @@ class StagePolicy:
     retry: RetryPolicy
     classifiers: Sequence[Classifier]
     redactor: Redactor
-    timeout_seconds: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    """Time limits by hook; where there is none the hook's own counts, else `DEFAULT_TIMEOUT_SECONDS`."""
-    concurrency: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """How many events a hook handles at once, by hook; a hook without one is bounded by the engine alone."""
+    hooks: Mapping[str, HookPolicy] = field(default_factory=lambda: MappingProxyType({}))
+    """What is set for single hooks, by name; where nothing is, the hook's own `policy` and `timeout_seconds` count."""
+    breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
+    guard: GuardPolicy = field(default_factory=GuardPolicy)
 
 
 class Stage:
@@ -58,20 +66,39 @@ class Stage:
     names those that failed. Use as an async context manager around the engine's run: it enters and leaves the hooks.
     """
 
-    def __init__(
-        self, resolver: Resolver, policy: StagePolicy, metrics: Metrics, *, leave_seconds: float = 3.0
+    def __init__(  # noqa: PLR0913 - what a stage is wired to, each by name
+        self,
+        resolver: Resolver,
+        policy: StagePolicy,
+        metrics: Metrics,
+        *,
+        gates: Gates | None = None,
+        close_gate: Callable[[str, str], None] | None = None,
+        serves: Callable[[str], bool] | None = None,
+        buries_malformed: bool = True,
+        renamed: Mapping[str, str] | None = None,
+        known: Iterable[str] = (),
+        leave_seconds: float = 3.0,
     ) -> None:
+        """Wire a stage.
+
+        `gates` tell what a person has closed; `close_gate` is told, with the hook's name and a reason, of a hook that only a
+        person may release, and must not block. Of a republished record that names hooks those are run that `serves`
+        says yes to, by default all. Without `buries_malformed` a malformed record is somebody else's: done with. `renamed`
+        maps former names of hooks to those of today, `known` names the hooks that other stages run too.
+        """
         self._resolver = resolver
-        self._policy = policy
         self._metrics = metrics
+        self._serves = serves
+        self._buries_malformed = buries_malformed
         self._leave_seconds = leave_seconds
-        self._wiring = Wiring(resolver, metrics, policy.concurrency)
-        self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics)
-        self._caller = Caller(metrics, self._decisions.note_stuck)
+        self._admission = Admission(policy.breaker, policy.guard, metrics, gates, close_gate)
+        self._wiring = Wiring(resolver, metrics, policy.hooks, self._admission)
+        self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics, self._admission)
+        self._caller = Caller(metrics, self._decisions.note_stuck, self._admission.freed)
         self._doors = Doors()
-        self._places = Places(policy.concurrency)
         self._age = metrics.event_age_seconds.labels()
-        self.memory = StageMemory()
+        self.memory = StageMemory(serves, renamed, known)
 
     async def __aenter__(self) -> Self:
         """Begin to enter the hooks that the resolver lists."""
@@ -79,11 +106,13 @@ class Stage:
         self._metrics.declare(hook=[hook.name for hook in hooks])
         self._doors.enter(hooks)
         self._caller.open()
+        self._admission.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Leave the hooks, in bounded time."""
         await self._doors.leave(self._leave_seconds)
+        self._admission.close()
         self._caller.close()
 
     def waiting_hooks(self) -> list[str]:
@@ -94,26 +123,34 @@ class Stage:
         """Tell by hook for how many seconds a run of it has outlived its end."""
         return self._caller.stuck_hooks()
 
+    def troubles(self) -> list[HookTrouble]:
+        """List the hooks whose events wait for something that may need a person."""
+        return self._admission.troubles()
+
     def identify(self, delivery: Delivery) -> Identity | None:
         """Decode and resolve at the first attempt. Raises MalformedRecordError, and whatever the resolver raises."""
         work = delivery.progress
         if not isinstance(work, Work):
             work = delivery.progress = self._open(delivery, work if isinstance(work, bytes) else b"")
         if work.plan is None:
+            if work.is_resolved:  # malformed, and somebody else's
+                return None
             self._resolve(work)
-        return None if work.redrive is not None and work.redrive.again else work.event.identity
+        redrive = work.redrive
+        return None if redrive is not None and (redrive.again or self.memory.is_others(redrive)) else work.event.identity
 
     def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
         work = _work(delivery)
-        if work.is_free:
+        if work.is_free and self._admission.is_clear:
             work.is_free = False
             if work.plan is not None and work.plan.only is not None:
                 return self.call_only(work.plan.only, delivery, work)
             ready = work.runs
         else:
+            work.is_free = False
             work.raised = {}
-            ready = [run for run in work.runs if run.pending and _is_due(run) and self._admits(run)]
+            ready = [run for run in work.runs if run.pending and _is_due(run) and self._admits(run, delivery, work)]
         rest = self._call_all(ready, delivery, work) if ready else None
         if rest is not None:
             return self._await_rest(rest, ready, work)
@@ -126,30 +163,38 @@ class Stage:
 
     def _open(self, delivery: Delivery, restored: bytes) -> Work:
         record = delivery.record
-        if record.unreadable_headers:
-            raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
-        event, redrive = decode_delivery(record.key, record.value, record.headers)
+        try:
+            event, redrive = _decode(record)
+        except MalformedRecordError:
+            if self._buries_malformed and not is_rest_done(restored):
+                raise
+            return Work(_NO_EVENT, None, runs=())
         if redrive is not None:
+            redrive = self.memory.of_today(redrive)
             self._metrics.republished_total.inc()
-        return Work(event, redrive, restored)
+        return Work(event, redrive, restored, serves=self._serves)
 
     def _resolve(self, work: Work) -> None:
         plan = self._wiring.of(work.event)
         work.plan = plan
         if work.restored:
-            restore_runs(work)
+            self._note_gone(work, self.memory.resume(work))
         else:
-            work.is_free = plan.is_free and work.redrive is None
+            may_expire = work.event.attributes and work.event.expires_at_ms is not None
+            work.is_free = plan.is_free and work.redrive is None and not may_expire
 
-    def _admits(self, run: HookRun) -> bool:
+    def _note_gone(self, work: Work, hooks: int) -> None:
+        """Note that an event was in retry for hooks that nobody has any more: they are not run."""
+        if hooks:
+            self._metrics.hooks_gone_total.inc(hooks)
+            say_gone(work.event)
+
+    def _admits(self, run: HookRun, delivery: Delivery, work: Work) -> bool:
         hook = run.hook
         if hook is None or not self._doors.is_open(hook.hook):
             run.due_at = time.monotonic() + _NOT_READY_SECONDS
             return False
-        if not self._places.admits(run, hook.running):
-            run.due_at = time.monotonic() + self._places.delay_seconds(run.name)
-            return False
-        return True
+        return self._admission.admits(run, hook, delivery, work.event)
 
     def _call_all(self, runs: Sequence[HookRun], delivery: Delivery, work: Work) -> Awaitable[None] | None:
         """Call hooks together, as far as each goes at once; None when all have ended.
@@ -206,12 +251,16 @@ class Stage:
         if hook is None:
             raise TypeError(f"hook {run.name} is gone, so it was not admitted")
         began = time.perf_counter()
+        asked = HookDelivery(run.tries + 1, partial(_ask, run)) if hook.takes_delivery else None
         if hook.coroutine_function is None:
-            rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event)
-        else:
+            rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event, asked)
+        elif asked is None:
             rest = begin_coroutine(hook.coroutine_function, work.event)
+        else:
+            rest = begin_coroutine(partial(hook.coroutine_function, work.event), asked)
         if rest is None or isinstance(rest, Raised):
             self._note(run, hook, work, rest, began)
+            self._admission.freed(hook)
             return None
         return self.finish_call(run, hook, delivery, work, rest, began)
 
@@ -220,7 +269,7 @@ class Stage:
     ) -> None:
         """Await the rest of a call and note how it ended; without a run it is the only hook's, and all there is to do."""
         raised: Raised | None
-        limit_seconds = begin(self._limit_of, hook)
+        limit_seconds = begin(hook.limit_seconds)
         if isinstance(limit_seconds, Raised):
             begin(rest.close)
             raised = limit_seconds
@@ -233,6 +282,7 @@ class Stage:
                 self._caller.end(call)
                 if not call.is_stuck:
                     hook.count(-1)
+                    self._admission.freed(hook)
             raised = call.outcome(raised)
         if run is not None:
             self._note(run, hook, work, raised, began)
@@ -240,11 +290,6 @@ class Stage:
             self._note_done(hook, work, began)
         else:
             self._note_failed(hook, work, raised, began)
-
-    def _limit_of(self, hook: WiredHook) -> float:
-        """Tell a hook's time limit; that a hook cannot tell its own is its own failure."""
-        own_seconds = getattr(hook.hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
-        return float(self._policy.timeout_seconds.get(hook.name, own_seconds))
 
     def _note_done(self, hook: WiredHook, work: Work, began: float) -> None:
         """Note that the only hook of an event is done with it."""
@@ -263,13 +308,18 @@ class Stage:
         """Note how one run of a hook ended."""
         hook.seconds.observe(time.perf_counter() - began)
         work.saved = None
-        if raised is None:
-            hook.oks.inc()
-            run.done = True
-        else:
+        if raised is not None:
             hook.errors.inc()
             work.raised[run.name] = raised.error
-            self._decisions.weigh(work.event, run, raised.error)
+            run.asked_seconds = None
+            self._decisions.weigh(work.event, run, hook, raised.error)
+        else:
+            hook.oks.inc()
+            self._admission.answered(run, hook)
+            if run.asked_seconds is None:
+                run.done = True
+            else:
+                run.begin_anew(run.asked_seconds)
 
     async def _await_rest(self, rest: Awaitable[None], ready: Sequence[HookRun], work: Work) -> None:
         await rest
@@ -277,7 +327,7 @@ class Stage:
 
     def _sum_up(self, work: Work, ran: Sequence[HookRun]) -> None:
         """Return when every hook is done, else raise why not."""
-        if not work.raised and len(ran) == len(work.runs):
+        if not work.raised and len(ran) == len(work.runs) and (work.plan is None or work.plan.is_free):
             self._note_age(work)
             return
         group = work.errors()
@@ -296,8 +346,18 @@ class Stage:
             self._age.observe(age_seconds if age_seconds > 0 else 0.0)
 
 
+def _decode(record: Record) -> tuple[Event, Redrive | None]:
+    if record.unreadable_headers:
+        raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
+    return decode_delivery(record.key, record.value, record.headers)
+
+
 def _is_due(run: HookRun) -> bool:
     return not run.due_at or run.due_at <= time.monotonic() + _TOGETHER_SECONDS
+
+
+def _ask(run: HookRun, seconds: float) -> None:
+    run.asked_seconds = seconds
 
 
 def _work(delivery: Delivery) -> Work:

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
+from ._hook import takes_delivery
+
 if TYPE_CHECKING:
     from ._hook import Hook
 
@@ -78,6 +80,8 @@ def _require_handle(where: str, hook: Hook) -> None:
     try:
         signature = inspect.signature(handle)
     except (TypeError, ValueError):  # a function in C may not tell
+        return
+    if takes_delivery(hook):
         return
     try:
         signature.bind(None)

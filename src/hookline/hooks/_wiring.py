@@ -7,31 +7,43 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from ._hook import DEFAULT_TIMEOUT_SECONDS, takes_delivery
+from ._policy import HookPolicy
 from ._registry import by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from hookline.contract import Event
     from hookline.telemetry import Metrics
 
+    from ._admission import Admission
     from ._hook import Hook, Resolver
 
 _PLANS_REMEMBERED: Final = 1_024
 
 
 class WiredHook:
-    """A hook and what is counted of it."""
+    """A hook, how it is treated, and what is counted of it."""
 
-    __slots__ = ("coroutine_function", "errors", "hook", "in_flight", "is_free", "name", "oks", "running", "seconds")
+    __slots__ = (
+        "coroutine_function", "errors", "hook", "in_flight", "is_free", "limits", "name", "oks", "policy", "running", "seconds",
+        "takes_delivery",
+    )  # fmt: skip
 
-    def __init__(self, name: str, hook: Hook, metrics: Metrics, limited: Container[str]) -> None:
+    def __init__(self, name: str, hook: Hook, metrics: Metrics, policy: HookPolicy, admission: Admission) -> None:
         self.name = name
         self.hook = hook
         self.running = 0
         """How many runs of it go on."""
-        self.is_free = name not in limited and not isinstance(hook, AbstractAsyncContextManager)
-        """Whether it may be called whenever somebody likes: it need not be entered before, and has no limit of its own."""
+        own = getattr(hook, "policy", None)
+        self.policy = policy.over(own) if isinstance(own, HookPolicy) else policy
+        self.takes_delivery = takes_delivery(hook)
+        """Whether `handle` wants the delivery beside the event."""
+        self.is_free = not (
+            self.policy.is_bounded or self.takes_delivery or isinstance(hook, AbstractAsyncContextManager)
+        )
+        """Whether it may be called whenever nothing is held: it need not be entered before, and has no bound of its own."""
         self.in_flight = metrics.hook_in_flight.labels(hook=name)
         self.coroutine_function: Callable[[Event], Coroutine[Any, Any, None]] | None = (
             cast("Any", hook.handle) if inspect.iscoroutinefunction(hook.handle) else None
@@ -40,6 +52,17 @@ class WiredHook:
         self.seconds = metrics.hook_seconds.labels(hook=name)
         self.oks = metrics.hook_attempts_total.labels(hook=name, outcome="ok")
         self.errors = metrics.hook_attempts_total.labels(hook=name, outcome="error")
+        self.limits = admission.limits_of(self, self.policy)
+
+    @property
+    def ended(self) -> int:
+        """How many runs of it have ended so far."""
+        return int(self.oks.total + self.errors.total)
+
+    def limit_seconds(self) -> float:
+        """Tell how long a run may take; raises what the hook raises when it is asked for its own limit."""
+        seconds = self.policy.timeout_seconds
+        return float(getattr(self.hook, "timeout_seconds", DEFAULT_TIMEOUT_SECONDS) if seconds is None else seconds)
 
     def count(self, change: int) -> None:
         """Count a run that did not end at once: one more while it goes on."""
@@ -66,9 +89,12 @@ class Wiring:
     A resolver that answers with the very same tuple again, as `Hooks` does for each type, is not looked through again.
     """
 
-    def __init__(self, resolver: Resolver, metrics: Metrics, limited: Container[str]) -> None:
+    def __init__(
+        self, resolver: Resolver, metrics: Metrics, policies: Mapping[str, HookPolicy], admission: Admission
+    ) -> None:
         self._resolver = resolver
-        self._wire = partial(WiredHook, metrics=metrics, limited=limited)
+        self._policies = policies
+        self._wire = partial(WiredHook, metrics=metrics, admission=admission)
         self._wired: dict[int, WiredHook] = {}
         self._plans: dict[int, tuple[Sequence[Hook], Plan]] = {}
 
@@ -92,5 +118,6 @@ class Wiring:
         if known is None or known.hook is not hook or known.name != name:
             if len(self._wired) >= _PLANS_REMEMBERED:  # of a resolver that makes its hooks anew
                 self._wired.clear()
-            known = self._wired[id(hook)] = self._wire(name, hook)
+            policy = self._policies.get(name) or HookPolicy()
+            known = self._wired[id(hook)] = self._wire(name, hook, policy=policy)
         return known

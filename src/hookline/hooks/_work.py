@@ -9,7 +9,7 @@ from hookline.errs import HookErrorGroup
 from ._runs import plan_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hookline.contract import Event, Redrive
 
@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 class Work:
     """An event and the runs of its hooks; what a delivery's `progress` holds once the record is decoded."""
 
-    __slots__ = ("_runs", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved")
+    __slots__ = ("_runs", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved", "serves")
 
     def __init__(
-        self, event: Event, redrive: Redrive | None, restored: bytes = b"", runs: Sequence[HookRun] | None = None
+        self,
+        event: Event,
+        redrive: Redrive | None,
+        restored: bytes = b"",
+        runs: Sequence[HookRun] | None = None,
+        serves: Callable[[str], bool] | None = None,
     ) -> None:
         self.event = event
         self.redrive = redrive
@@ -40,6 +45,8 @@ class Work:
         """What hooks raised in the latest attempt, by hook."""
         self.saved: bytes | None = None
         """What to keep of it beyond this process; None when that has to be told anew."""
+        self.serves = serves
+        """Which hooks the stage runs, of those that a republication names; None for all."""
 
     @property
     def runs(self) -> Sequence[HookRun]:
@@ -47,7 +54,7 @@ class Work:
         if self._runs is None:
             if self.plan is None:
                 return ()
-            self._runs = plan_runs(self.plan.hooks, self.redrive)
+            self._runs = plan_runs(self.plan.hooks, self.redrive, self.serves)
             for run in self._runs if self.is_done else ():
                 run.done = True
         return self._runs

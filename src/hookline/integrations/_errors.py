@@ -6,7 +6,11 @@
         ├── AuditFileError            audit: the path is no audit file that may be written
         │   └── AuditFileLockedError  audit: another process writes it
         ├── NotOpenError              handle() outside `async with`
+        ├── SecretFileError           a file that should hold a secret is empty
         └── WarehouseSchemaError      warehouse: the table exists with other columns
+
+    HttpStatusError, ReceiverGoneError
+    └── WebhookGoneError              webhook: the receiver answered 410, and wants no more requests
 
 Whatever comes from below passes as it is: `OSError`, `sqlite3.Error`, httpx2's transport errors,
 `hookline.contract.WebhookSecretError` for a secret that cannot be used, and `hookline.errs.HttpStatusError` for an
@@ -14,6 +18,9 @@ answer that is not 2xx. What any of them means is decided elsewhere.
 """
 
 from __future__ import annotations
+
+from hookline.errs import HttpStatusError
+from hookline.hooks import ReceiverGoneError
 
 
 class IntegrationError(Exception):
@@ -48,5 +55,13 @@ class NotOpenError(IntegrationError):
         super().__init__(f"hook {hook} is not open: enter it with `async with` before its first event")
 
 
+class SecretFileError(IntegrationError):
+    """Report a file that should hold a secret and holds none; names the file."""
+
+
 class WarehouseSchemaError(IntegrationError):
     """Report a table of the right name and the wrong columns."""
+
+
+class WebhookGoneError(HttpStatusError, ReceiverGoneError):
+    """Report `410 Gone`: the receiver wants no more requests, so that the hook is held until a person releases it."""

@@ -6,6 +6,7 @@ import base64
 import re
 import ssl
 import time
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
@@ -17,7 +18,7 @@ from hookline.errs import HttpStatusError
 from hookline.integrations._addresses import Lookup, Resolver, system_lookup
 from hookline.integrations._answers import Answer, exchange
 from hookline.integrations._cloudevent import CONTENT_TYPE, cloudevent_json
-from hookline.integrations._errors import NotOpenError
+from hookline.integrations._errors import NotOpenError, WebhookGoneError
 from hookline.integrations._secret_files import SPEC_KEY_BYTES, SecretFiles, parse_secrets
 from hookline.integrations._transport import GuardedTransport
 from hookline.telemetry import get_logger
@@ -122,7 +123,8 @@ class WebhookOptions(BaseModel):
 class Webhook:
     """Post every event to one URL as a structured CloudEvent, signed by Standard Webhooks.
 
-    Any 2xx is done. Every other answer is an `hookline.errs.HttpStatusError`; no redirect is followed. Timeouts and
+    Any 2xx is done. Every other answer is an `hookline.errs.HttpStatusError`; no redirect is followed. `410 Gone` is a
+    WebhookGoneError: the hook is held until a person releases it. Timeouts and
     connection errors pass as httpx2's own, an address that may not be called is an AddressRefusedError. The
     `webhook-id` of an event is the same over retries and restarts, so that the receiver can drop a repeat. An attempt
     takes no longer than `connect_timeout_seconds` and `read_timeout_seconds` together. For one event loop.
@@ -175,7 +177,8 @@ class Webhook:
             raise NotOpenError(self.name)
         answer = await self._post(self._transport, self._request(event))
         if not answer.accepted:
-            raise HttpStatusError(
+            failure = WebhookGoneError if answer.status == HTTPStatus.GONE else HttpStatusError
+            raise failure(
                 answer.status,
                 host=self._url.host,
                 retry_after_seconds=answer.retry_after_seconds,

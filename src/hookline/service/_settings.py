@@ -5,19 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import PrivateAttr, field_validator, model_validator
+from pydantic import PrivateAttr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from hookline.consume import RetryPolicy
 from hookline.errs import Redactor
+from hookline.hooks import BreakerPolicy, GuardPolicy, HookPolicy, StagePolicy
 from hookline.kafka import ClientConfig, InvalidClientConfigError, RefusedKeyError
 from hookline.service._imports import import_object
+from hookline.service._option_secrets import secret_file_texts, secret_places, unjudged_places
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._secrets import redacted, secret_texts, signing_keys
 from hookline.service._sources import Location, dotted, place_of, spoken
 from hookline.service._tables import (
+    BreakerTable,
     ConsumeTable,
     DeadLettersTable,
     GroupsTable,
+    GuardTable,
     HookTable,
     HttpTable,
     ImportPath,
@@ -28,12 +33,14 @@ from hookline.service._tables import (
     PositiveSeconds,
     RetryTable,
     Seconds,
+    Start,
     TopicsTable,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from hookline.errs import Classifier
     from hookline.kafka import OAuth
 
 _LONGEST_TOPIC = 249
@@ -53,13 +60,16 @@ class Settings(BaseSettings):
 
     domain: Name
     app: ImportPath | None = None
-    isolation: Literal["shared"] = "shared"
+    isolation: Literal["shared", "per-hook"] = "shared"
+    start: Start | None = None
     drain_seconds: Seconds = 20.0
     stuck_seconds: PositiveSeconds = 300.0
     kafka: KafkaTable = KafkaTable()
     topics: TopicsTable = TopicsTable()
     groups: GroupsTable = GroupsTable()
     retry: RetryTable = RetryTable()
+    breaker: BreakerTable = BreakerTable()
+    guard: GuardTable = GuardTable()
     http: HttpTable = HttpTable()
     hooks: list[HookTable] = []
     dead_letters: DeadLettersTable = DeadLettersTable()
@@ -84,13 +94,6 @@ class Settings(BaseSettings):
         """Keep the constructor pure: only `load_settings` looks outside."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
-
-    @field_validator("isolation", mode="before")
-    @classmethod
-    def _available(cls, value: object) -> object:
-        if value == "per-hook":
-            raise ValueError('"per-hook" is not available in this version, use "shared"')
-        return value
 
     @model_validator(mode="after")
     def _names_apart(self) -> Settings:
@@ -191,13 +194,35 @@ class Settings(BaseSettings):
         """List the folders whose modules the settings may name: the working directory and that of the file."""
         return Path.cwd(), self._folder
 
-    def hook_timeouts(self) -> dict[str, float]:
-        """Return the time limit in seconds of each hook of the file, by its name."""
-        return {hook.name: hook.timeout_seconds for hook in self.hooks}
+    def stage_policy(self, classifiers: Sequence[Classifier]) -> StagePolicy:
+        """Return how a stage treats its hooks; what their own code says counts where the file says nothing."""
+        return StagePolicy(
+            retry=RetryPolicy(**self.retry.model_dump()),
+            classifiers=classifiers,
+            redactor=self.redactor(),
+            hooks={hook.name: self._hook_policy(hook) for hook in self.hooks},
+            breaker=BreakerPolicy(**self.breaker.model_dump(exclude={"page_after_seconds"})),
+            guard=GuardPolicy(**self.guard.model_dump()),
+        )
 
-    def hook_concurrency(self) -> dict[str, int]:
-        """Return how many events each hook of the file handles at once, by its name; those without a limit are missing."""
-        return {hook.name: hook.concurrency for hook in self.hooks if hook.concurrency is not None}
+    def _hook_policy(self, hook: HookTable) -> HookPolicy:
+        retry = None if hook.retry is None else RetryPolicy(**hook.retry.over(self.retry).model_dump())
+        return HookPolicy(
+            retry=retry,
+            timeout_seconds=hook.timeout_seconds,
+            concurrency=hook.concurrency,
+            rate=hook.rate,
+            max_age_seconds=hook.max_age_seconds,
+        )
+
+    @model_validator(mode="after")
+    def _retries_in_order(self) -> Settings:
+        for hook in self.hooks:
+            try:
+                _ = hook.retry and hook.retry.over(self.retry)
+            except ValueError as error:
+                raise ValueError(f'hook "{hook.name}": retry: max_seconds is less than initial_seconds') from error
+        return self
 
     def pager_keys(self, index: int) -> tuple[bytes, ...]:
         """Read the keys that one pager signs with, the newest first; none when it has no ``secret_file``.
@@ -262,13 +287,15 @@ class Settings(BaseSettings):
 
     def redacted(self) -> dict[str, Any]:
         """Return all settings as plain tables and lists, fit for JSON, with every secret masked."""
-        shown = redacted(self.model_dump(mode="json"), self._from_files)
+        secret = self._from_files | secret_places(self.hooks) | unjudged_places(self.hooks)
+        shown = redacted(self.model_dump(mode="json"), secret)
         assert isinstance(shown, dict)  # noqa: S101 - a table stays a table
         return shown
 
     def secret_texts(self) -> frozenset[str]:
         """Return the texts that must never be shown, for a redactor of logs."""
-        return frozenset(secret_texts(self.model_dump(mode="json"), self._from_files))
+        known = secret_texts(self.model_dump(mode="json"), self._from_files | secret_places(self.hooks))
+        return frozenset(known).union(secret_file_texts(self.hooks, self._folder))
 
     def names(self) -> dict[str, Any]:
         """Return the names of hooks and pagers, in the shape of the tables that they stand in."""

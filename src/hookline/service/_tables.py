@@ -6,6 +6,7 @@ Keys that a later version brings are known here, so that they are refused by a s
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -22,22 +23,18 @@ from pydantic import (
 )
 
 from hookline.consume import EngineSettings, Order, RetryPolicy
-from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
+from hookline.hooks import BreakerPolicy, Condition, GuardPolicy
 from hookline.kafka import OWNED_KEYS
 from hookline.service._listen import ListenAddress
+from hookline.service._moments import START, moment_of
 
-LATER: dict[str, str] = {
-    "start": "where a new group starts reading",
-    "hooks.isolation": "isolation of one hook",
-    "hooks.start": "where a new hook starts reading",
-    "hooks.rate": "a limit of calls a second for one hook",
-    "hooks.max_age_seconds": "an age limit for one hook",
-    "hooks.retry": "a retry policy of one hook",
-}
+LATER: dict[str, str] = {}
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _RETRY = RetryPolicy()
 _ENGINE = EngineSettings()
+_BREAKER = BreakerPolicy()
+_GUARD = GuardPolicy()
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _IMPORT_PATH = re.compile(f"{_DOTTED}:{_DOTTED}")
 
@@ -67,11 +64,26 @@ def _import_path(text: str) -> str:
     return text
 
 
+def _start(value: Any) -> Any:
+    if isinstance(value, datetime):  # TOML has times of its own
+        value = value.isoformat()
+    try:
+        _ = isinstance(value, str) and moment_of(value)
+    except ValueError as error:
+        raise ValueError(f"must be {START}") from error
+    return value
+
+
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
         raise ValueError(f"is not a regular expression: {error.msg}") from error
+    return text
+
+
+def _condition(text: str) -> str:
+    Condition(text)
     return text
 
 
@@ -94,6 +106,7 @@ Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Url = Annotated[str, AfterValidator(_url), Field(repr=False)]
 ImportPath = Annotated[str, AfterValidator(_import_path)]
+Start = Annotated[str, BeforeValidator(_start)]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Headers = Annotated[dict[str, str], Field(repr=False)]
 ClientOptions = Annotated[dict[str, Annotated[str, BeforeValidator(_option)]], Field(repr=False)]
@@ -158,6 +171,40 @@ class RetryTable(Table):
         return self
 
 
+class HookRetryTable(Table):
+    """How often and how long one hook is tried again; what is missing is as in ``[retry]``."""
+
+    max_attempts: Count | None = None
+    initial_seconds: PositiveSeconds | None = None
+    max_seconds: PositiveSeconds | None = None
+    dependency_seconds: Seconds | None = None
+
+    def over(self, common: RetryTable) -> RetryTable:
+        """Return the whole policy of the hook. Raises ValueError when its parts contradict each other."""
+        return RetryTable(**common.model_dump() | self.model_dump(exclude_none=True))
+
+
+class BreakerTable(Table):
+    """When a hook's dependency counts as away, and how its return is found."""
+
+    enabled: bool = _BREAKER.enabled
+    window_seconds: PositiveSeconds = _BREAKER.window_seconds
+    subjects: Count = _BREAKER.subjects
+    share: Annotated[Seconds, Field(gt=0, le=1)] = _BREAKER.share
+    probe_seconds: PositiveSeconds = _BREAKER.probe_seconds
+    max_probe_seconds: PositiveSeconds = _BREAKER.max_probe_seconds
+    page_after_seconds: Seconds = 300.0
+
+
+class GuardTable(Table):
+    """When a hook counts as broken and is held, so that a bad deploy does not dead-letter every event."""
+
+    enabled: bool = _GUARD.enabled
+    outcomes: Annotated[Count, Field(le=10_000)] = _GUARD.outcomes
+    subjects: Count = _GUARD.subjects
+    share: Annotated[Seconds, Field(gt=0, lt=1)] = _GUARD.share
+
+
 class HttpTable(Table):
     """Where health and metrics are served."""
 
@@ -183,8 +230,16 @@ class HookTable(Table):
     name: Name
     kind: Text
     types: Annotated[list[Text], Field(min_length=1)] = ["*"]
-    timeout_seconds: PositiveSeconds = DEFAULT_TIMEOUT_SECONDS
+    sources: Annotated[list[Text], Field(min_length=1)] = ["*"]
+    when: Annotated[str, AfterValidator(_condition)] | None = None
+    timeout_seconds: PositiveSeconds | None = None
     concurrency: Count | None = None
+    rate: PositiveSeconds | None = None
+    max_age_seconds: PositiveSeconds | None = None
+    retry: HookRetryTable | None = None
+    isolation: Literal["own"] | None = None
+    start: Start | None = None
+    renamed_from: Name | None = None
 
     @model_validator(mode="after")
     def _available(self) -> HookTable:

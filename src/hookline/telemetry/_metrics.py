@@ -23,6 +23,7 @@ _TYPE: Final = Label("type", limit=128)
 _HOOK: Final = Label("hook", limit=128)
 _PAGER: Final = Label("pager", limit=16)
 _CODE: Final = Label("code", limit=32)
+_GROUP: Final = Label("group", limit=128)
 _PARTITION: Final = Label("partition", limit=4096)
 _VERSION: Final = Label("version", limit=1)
 _VERDICT: Final = Label(
@@ -73,6 +74,9 @@ class Metrics:
     hook_seconds = HistogramSpec(_HOOK, help="Time one run of a hook took.", buckets=_HOOK_BUCKETS)
     hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
     stuck_hooks = GaugeSpec(_HOOK, help="Runs of a hook that outlived their time limit and could not be ended.")
+    breaker_open = GaugeSpec(_HOOK, help="1 while a hook's dependency counts as away and its events wait.")
+    held_hooks = GaugeSpec(_HOOK, help="1 while a hook is held until a person releases it.")
+    expired_total = CounterSpec(_HOOK, help="Events that were too old for a hook, which did not run.")
     superseded_total = CounterSpec(_HOOK, help="Events that a hook found out of date: their subject had moved on.")
     gates_closed = GaugeSpec(
         _GATE_SCOPE, help="Gates that are closed: of the domain, of hooks, of subjects or of hooks for a subject."
@@ -89,19 +93,21 @@ class Metrics:
     retries_total = CounterSpec(_HOOK, help="Further attempts that were scheduled for a hook.")
     dead_lettered_total = CounterSpec(_LETTER_CLASS, help="Records confirmed in the dead-letter topic.")
     dead_letter_write_failures_total = CounterSpec(help="Dead letters the broker did not take; each is tried again.")
-    dead_letter_held = GaugeSpec(help="Records that hold their partition until their dead letter is written.")
+    dead_letter_held = GaugeSpec(_GROUP, help="Records that hold their partition until their dead letter is written.")
     reconciled_total = CounterSpec(help="Dead letters that the reconciler has taken in and logged. An increase pages.")
     reconciled_by_type_total = CounterSpec(_SOURCE, _TYPE, help="The same, by the event's source and type.")
     pages_total = CounterSpec(_PAGER, _RESULT, help="Pages sent.")
     republished_total = CounterSpec(
         help="Dead letters that the stage has read again after they were put back on their topic."
     )
-    lag_records = GaugeSpec(_PARTITION, help="Records in the topic that are not settled, as far as the client knows.")
-    oldest_unsettled_seconds = GaugeSpec(help="Age of the oldest record that is read and not settled.")
-    in_flight = GaugeSpec(help="Records being handled.")
-    waiting_retry = GaugeSpec(help="Records waiting for their next attempt.")
-    lanes = GaugeSpec(help="Subjects with work.")
-    paused_partitions = GaugeSpec(help="Partitions whose intake is braked.")
+    lag_records = GaugeSpec(
+        _GROUP, _PARTITION, help="Records in the topic that are not settled, as far as the client knows."
+    )
+    oldest_unsettled_seconds = GaugeSpec(_GROUP, help="Age of the oldest record that is read and not settled.")
+    in_flight = GaugeSpec(_GROUP, help="Records being handled.")
+    waiting_retry = GaugeSpec(_GROUP, help="Records waiting for their next attempt.")
+    lanes = GaugeSpec(_GROUP, help="Subjects with work.")
+    paused_partitions = GaugeSpec(_GROUP, help="Partitions whose intake is braked.")
     commits_total = CounterSpec(_RESULT, help="Offset commits, of the stage and of the reconciler.")
     commit_metadata_lost_total = CounterSpec(
         _LOST_METADATA, help="Metadata of commits that was not written whole, or not read: attempts may be forgotten."

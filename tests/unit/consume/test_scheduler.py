@@ -283,6 +283,42 @@ async def test_rest_holds_no_slot() -> None:
         assert made.partition().position == 0
 
 
+async def test_a_wait_ends_early_when_the_handler_says_so() -> None:
+    """P8: what an event was held for may be over long before its time; it then runs in its turn, once."""
+    waiting: list[Delivery] = []
+
+    def act(delivery: Delivery) -> None:
+        if not waiting:
+            waiting.append(delivery)
+            raise TimeoutError("not yet")
+
+    async with bench(act, policy=NEVER) as made:
+        made.feed("a0", "a1")
+        await made.until(lambda: made.watcher.outcomes)
+        for _ in range(2):
+            waiting[0].wake()
+        await made.until_settled()
+        waiting[0].wake()
+    assert made.watcher.done() == ["a0", "a1"]
+
+
+async def test_a_wait_of_a_partition_that_was_let_go_cannot_be_ended() -> None:
+    """P13: whoever says late that an event may go on starts nothing."""
+    waiting: list[Delivery] = []
+
+    def act(delivery: Delivery) -> None:
+        waiting.append(delivery)
+        raise TimeoutError("not yet")
+
+    async with bench(act, policy=NEVER) as made:
+        made.feed("a0")
+        await made.until(lambda: made.watcher.outcomes)
+        made.let_go()
+        waiting[0].wake()
+        await turns()
+    assert made.watcher.started_values == ["a0"]
+
+
 async def test_what_ends_after_a_partition_was_let_go_changes_nothing() -> None:
     """P13, cases: stale-commit-after-revoke, cancel-is-not-failure. No position, no window, no letter, no outcome."""
 

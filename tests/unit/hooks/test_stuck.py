@@ -11,7 +11,8 @@ import pytest
 
 from hookline.consume import Done, GiveUp, Hold, Raised, Retry, begin_coroutine, finish, own_task
 from hookline.contract import DeadLetterClass
-from hookline.hooks import Hook, Hooks, hook_in
+from hookline.hooks import BreakerPolicy, GuardPolicy, Hook, HookPolicy, Hooks, hook_in
+from hookline.hooks._admission import Admission
 from hookline.hooks._call import Call, Caller
 from hookline.hooks._wiring import WiredHook
 from hookline.telemetry import Metrics
@@ -54,7 +55,12 @@ class Slots:
 def wired(hook: object, metrics: Metrics) -> WiredHook:
     """Wire a hook."""
     known = cast("Hook", hook)
-    return WiredHook(known.name, known, metrics, ())
+    admission = Admission(BreakerPolicy(), GuardPolicy(), metrics)
+    return WiredHook(known.name, known, metrics, HookPolicy(), admission)
+
+
+def nobody(hook: WiredHook) -> None:
+    """Call nobody out of a line."""
 
 
 def unheard(delivery: Delivery, hook: str, *, is_stuck: bool) -> None:
@@ -88,7 +94,7 @@ async def test_a_coroutine_that_swallows_its_cancellation_is_named_until_it_ends
             except asyncio.CancelledError:
                 continue
 
-    caller = Caller(metrics, unheard)
+    caller = Caller(metrics, unheard, nobody)
     caller.open()
     delivery = slots.delivery()
     running = asyncio.create_task(call(caller, wired(Acting("bad", swallow), metrics), delivery, 0.01))
@@ -122,7 +128,7 @@ async def test_a_run_that_is_stuck_keeps_no_other_subject_from_its_hook() -> Non
 async def test_who_waits_for_a_thread_that_never_comes_holds_no_slot() -> None:
     """P10, case 22: with every thread lost the events of plain functions wait, and take nobody's slot meanwhile."""
     metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
-    caller = Caller(metrics, unheard, threads=2)
+    caller = Caller(metrics, unheard, nobody, threads=2)
     caller.open()
     blocked = wired(Plain(lambda _: let_go.wait(60)), metrics)
     try:
@@ -139,7 +145,7 @@ async def test_who_waits_for_a_thread_that_never_comes_holds_no_slot() -> None:
 async def test_a_thread_that_is_only_late_keeps_the_slots_of_those_behind_it() -> None:
     """The bound on what runs at once holds as long as threads come back."""
     metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
-    caller = Caller(metrics, unheard, threads=2)
+    caller = Caller(metrics, unheard, nobody, threads=2)
     caller.open()
     stuck, fine = wired(Plain(lambda _: let_go.wait(60)), metrics), wired(Plain(lambda _: None), metrics)
     try:
@@ -157,7 +163,7 @@ async def test_a_thread_that_is_only_late_keeps_the_slots_of_those_behind_it() -
 async def test_a_thread_that_outlives_its_attempt_is_named_until_it_ends() -> None:
     """P10: cut off by a rebalance, the attempt is over and the thread is not; it is still lost to the pool."""
     metrics, slots, let_go = Metrics(domain="test"), Slots(), threading.Event()
-    caller = Caller(metrics, unheard)
+    caller = Caller(metrics, unheard, nobody)
     caller.open()
     delivery = slots.delivery()
     began = threading.Event()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.hooks import DuplicateHookError, Hook, Hooks
+from hookline.hooks import BreakerPolicy, DuplicateHookError, GuardPolicy, Hook, Hooks
+from hookline.hooks._admission import Admission
 from hookline.hooks._wiring import Wiring
 from hookline.telemetry import Metrics
 from tests.support.hooks import Script, event_of
@@ -34,7 +35,8 @@ class Resolving:
 
 def wiring_of(resolver: Hooks | Resolving) -> Wiring:
     """Make the wiring of a resolver, without limits."""
-    return Wiring(resolver, Metrics(domain="test"), ())
+    metrics = Metrics(domain="test")
+    return Wiring(resolver, metrics, {}, Admission(BreakerPolicy(), GuardPolicy(), metrics))
 
 
 def test_the_same_answer_is_planned_once() -> None:

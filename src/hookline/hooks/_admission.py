@@ -1,0 +1,242 @@
+"""Whether a run of a hook may begin: gates, guards, breakers, places, rates and ages in one place.
+
+A run that may not waits in its hook's line, and what lets it begin calls it: a place that falls free, the moment that the
+rate allows, the next probe, a breaker that closes, a gate that opens. It asks again by itself now and then, for the one
+that was called may have been let go with its partition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from ._gates import Gates
+from ._hook import DEFAULT_TIMEOUT_SECONDS
+from ._limits import HookLimits
+from ._log import say_breaker_closed, say_breaker_open, say_expired, say_held
+from ._troubles import HookTrouble, TroubleKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hookline.consume import Delivery
+    from hookline.contract import Event
+    from hookline.telemetry import Metrics
+
+    from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
+    from ._runs import HookRun
+    from ._wiring import WiredHook
+
+_ASK_AGAIN_SECONDS: Final = 10.0
+_TICK_SECONDS: Final = 1.0
+_PROBE_GRACE_SECONDS: Final = 5.0
+_NEWS_SECONDS: Final = 60.0
+
+
+class Admission:
+    """Lets runs of hooks begin, or has them wait. On the event loop."""
+
+    def __init__(
+        self,
+        breaker: BreakerPolicy,
+        guard: GuardPolicy,
+        metrics: Metrics,
+        gates: Gates | None = None,
+        close_gate: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._breaker = breaker
+        self._guard = guard
+        self._metrics = metrics
+        self._gates = Gates("") if gates is None else gates
+        self._close_gate = close_gate
+        self._limits: dict[str, tuple[HookLimits, WiredHook]] = {}
+        self._ticking: asyncio.Task[None] | None = None
+        self.is_clear = self._gates.is_open
+        """True while nothing at all is held: all that most events look at."""
+
+    def open(self) -> None:
+        """Begin to keep time, on the loop that calls this."""
+        self._gates.changed.append(self._gates_changed)
+        self._look_whether_clear()
+        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+
+    def close(self) -> None:
+        """Call nobody any more."""
+        if self._gates_changed in self._gates.changed:
+            self._gates.changed.remove(self._gates_changed)
+        if self._ticking is not None:
+            self._ticking.cancel()
+        for limits, _ in self._limits.values():
+            if limits.timer is not None:
+                limits.timer.cancel()
+
+    def limits_of(self, hook: WiredHook, policy: HookPolicy) -> HookLimits:
+        """Give the limits of a hook, the same for every object of its name."""
+        known = self._limits.get(hook.name)
+        limits = HookLimits(policy, self._breaker, self._guard) if known is None else known[0]
+        self._limits[hook.name] = limits, hook
+        return limits
+
+    def admits(self, run: HookRun, hook: WiredHook, delivery: Delivery, event: Event) -> bool:
+        """Tell whether a run may begin now; one that may not waits in line, unless it has expired, which ends it."""
+        if _has_expired(event, hook.policy):
+            run.done = True
+            self._metrics.expired_total.inc(hook=hook.name)
+            say_expired(event, hook.name)
+            return False
+        now = time.monotonic()
+        if self._may_begin(run, hook, event, now):
+            run.note_begun(now)
+            return True
+        run.note_waiting(now)
+        run.due_at = now + _ASK_AGAIN_SECONDS
+        hook.limits.line.join(run, delivery)
+        return False
+
+    def freed(self, hook: WiredHook) -> None:
+        """Note that a run of a hook has ended: there may be a place."""
+        if hook.policy.concurrency is not None and hook.running < hook.limits.most_running:
+            hook.limits.line.call()
+
+    def answered(self, run: HookRun, hook: WiredHook) -> None:
+        """Note that a run ended, well or not, and that the hook's dependency has nothing to do with that."""
+        if run.is_probe:
+            self._probe_ended(run, hook, answered=True)
+
+    def dependency_failed(self, run: HookRun, hook: WiredHook, subject: str) -> None:
+        """Note that a run failed because of the hook's dependency; when it runs again is known."""
+        limits, now = hook.limits, time.monotonic()
+        if not _keeps_failing(limits, hook, now):
+            limits.failing_since = now
+        limits.oks_before = hook.oks.total
+        limits.failing_until = max(run.due_at, now) + _NEWS_SECONDS
+        if run.is_probe:
+            self._probe_ended(run, hook, answered=False)
+        elif limits.breaker.failed(subject, now, hook.ended):
+            self._breaker_changed(hook)
+            say_breaker_open(hook.name)
+
+    def holds(self, hook: WiredHook) -> bool:
+        """Tell whether a hook is held until a person releases it."""
+        return bool(hook.limits.held_because) or self._gates.closed_for(hook.name, "") is not None
+
+    def failed_for_good(self, hook: WiredHook, subject: str) -> None:
+        """Note that a hook failed for good with an event: a flood of them holds the hook."""
+        limits = hook.limits
+        limits.failed_for_good += 1
+        outcomes = int(hook.oks.total) + limits.failed_for_good
+        if limits.guard.failed(subject, outcomes):
+            self.hold(hook, "guard: most of the latest events failed for good")
+
+    def hold(self, hook: WiredHook, reason: str) -> None:
+        """Hold a hook until a person releases it."""
+        limits = hook.limits
+        if self.holds(hook):
+            return
+        limits.guard.reset()
+        limits.held_because, limits.held_since = reason, time.monotonic()
+        self.is_clear = False
+        self._metrics.held_hooks.set(1, hook=hook.name)
+        say_held(hook.name, reason, for_all=self._close_gate is not None)
+        if self._close_gate is not None:
+            self._close_gate(hook.name, reason)
+
+    def troubles(self) -> list[HookTrouble]:
+        """List the hooks whose events wait for something that may need a person."""
+        now = time.monotonic()
+        return [trouble for limits, hook in self._limits.values() for trouble in _troubles_of(limits, hook, now)]
+
+    def _may_begin(self, run: HookRun, hook: WiredHook, event: Event, now: float) -> bool:
+        limits = hook.limits
+        breaker = limits.breaker
+        if limits.held_because or (breaker.is_open and not breaker.may_probe(now)):
+            return False
+        if self._gates.closed_for(hook.name, event.subject) is not None or hook.running >= limits.most_running:
+            return False
+        wait_seconds = limits.seconds_to_next(now)
+        if wait_seconds:
+            self._call_in(limits, wait_seconds)
+            return False
+        limits.count_begun(now)
+        run.is_probe = breaker.is_open
+        if run.is_probe:
+            most_seconds = hook.policy.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
+            breaker.begin_probe(now, most_seconds + _PROBE_GRACE_SECONDS)
+        return True
+
+    def _probe_ended(self, run: HookRun, hook: WiredHook, *, answered: bool) -> None:
+        run.is_probe = False
+        breaker = hook.limits.breaker
+        if not breaker.is_open:
+            return
+        now = time.monotonic()
+        open_seconds = now - (breaker.opened_at or now)
+        breaker.end_probe(now, answered=answered)
+        if answered:
+            self._breaker_changed(hook)
+            say_breaker_closed(hook.name, open_seconds)
+            hook.limits.line.call_all()
+
+    def _breaker_changed(self, hook: WiredHook) -> None:
+        self._metrics.breaker_open.set(int(hook.limits.breaker.is_open), hook=hook.name)
+        self._look_whether_clear()
+
+    def _look_whether_clear(self) -> None:
+        every = [limits for limits, _ in self._limits.values()]
+        self.is_clear = self._gates.is_open and not any(each.held_because or each.breaker.is_open for each in every)
+
+    def _gates_changed(self) -> None:
+        """Release what was held and whose gate a person has opened, and let those ask again that wait."""
+        for limits, hook in self._limits.values():
+            is_closed = self._gates.closed_for(hook.name, "") is not None
+            if limits.is_gated and not is_closed:
+                limits.held_because = ""
+            limits.is_gated = bool(limits.held_because) and is_closed
+            self._metrics.held_hooks.set(int(self.holds(hook)), hook=hook.name)
+        self._look_whether_clear()
+        for limits, _ in tuple(self._limits.values()):
+            limits.line.call_all()
+
+    def _call_in(self, limits: HookLimits, seconds: float) -> None:
+        if limits.timer is None:
+            limits.timer = asyncio.get_running_loop().call_later(seconds, self._ring, limits)
+
+    def _ring(self, limits: HookLimits) -> None:
+        limits.timer = None
+        if limits.line.call() and limits.line:
+            self._call_in(limits, limits.gap_seconds)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            now = time.monotonic()
+            for limits, hook in tuple(self._limits.values()):
+                limits.breaker.tick(now, hook.ended)
+                if limits.breaker.is_open and limits.breaker.may_probe(now):
+                    limits.line.call()
+
+
+def _has_expired(event: Event, policy: HookPolicy) -> bool:
+    """Tell whether an event is of no use any more, or too old for a hook; one without a timestamp has no age."""
+    expires_at_ms, now_ms = event.expires_at_ms, time.time() * 1000
+    if expires_at_ms is not None and now_ms > expires_at_ms:
+        return True
+    most_seconds = policy.max_age_seconds
+    return most_seconds is not None and event.timestamp_ms > 0 and now_ms > event.timestamp_ms + most_seconds * 1000
+
+
+def _troubles_of(limits: HookLimits, hook: WiredHook, now: float) -> Iterator[HookTrouble]:
+    waiting = len(limits.line)
+    if limits.held_because:
+        yield HookTrouble(hook.name, TroubleKind.HELD, now - limits.held_since, limits.held_because, waiting)
+    if limits.breaker.opened_at is not None:
+        seconds = now - min(limits.failing_since or now, limits.breaker.opened_at)
+        yield HookTrouble(hook.name, TroubleKind.BREAKER, seconds, "its dependency is away", waiting)
+    elif limits.failing_since is not None and _keeps_failing(limits, hook, now):
+        seconds = now - limits.failing_since
+        yield HookTrouble(hook.name, TroubleKind.DEPENDENCY, seconds, "its dependency keeps failing", waiting)
+
+
+def _keeps_failing(limits: HookLimits, hook: WiredHook, now: float) -> bool:
+    return limits.failing_since is not None and hook.oks.total <= limits.oks_before and now < limits.failing_until
