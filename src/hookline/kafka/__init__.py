@@ -37,8 +37,8 @@ from ._errors import (
     UnknownTopicError,
     classify_kafka_error,
 )
-from ._group_offsets import GroupAdmin, Moment
 from ._follower import FollowListener, FollowState, TopicFollower
+from ._group_offsets import GroupAdmin, Moment
 from ._mailbox import Acknowledgement
 from ._producer import AcknowledgedProducer
 from ._reader import TopicReader
@@ -65,18 +65,18 @@ __all__ = [
     "FollowListener",
     "FollowState",
     "ForkedClientError",
-    "GroupConsumer",
-    "GroupListener",
-    "InvalidClientConfigError",
     "GroupAdmin",
-    "InvalidRecordError",
+    "GroupConsumer",
     "GroupInUseError",
-    "KafkaClientError",
+    "GroupListener",
     "GroupRefusedError",
+    "InvalidClientConfigError",
+    "InvalidRecordError",
+    "KafkaClientError",
+    "Moment",
     "NotAuthorizedError",
     "OAuth",
     "OAuthToken",
-    "Moment",
     "Option",
     "Options",
     "Position",
