@@ -168,7 +168,7 @@ class Run:
 
     async def _lanes(self) -> dict[str, float]:
         await asyncio.sleep(_GAUGES_SECONDS)  # they are written every second
-        return {"lanes": self._metric("lanes")}
+        return {"lanes": self._metric("lanes", group=f"{_DOMAIN}-hook")}
 
     def _expected(self) -> int:
         """Tell how many events are done in the end."""

@@ -202,7 +202,7 @@ async def test_a_partition_that_is_not_fetched_turns_readiness_red(
     real_kafka: RealKafka, quick: pytest.MonkeyPatch
 ) -> None:
     """Cases: minor (a consumer that never fetches again). Red while its topic grows, with the place, then green again."""
-    quick.setattr("hookline.service._service.GroupConsumer", Stalling)
+    quick.setattr("hookline.service._parts.GroupConsumer", Stalling)
     shop = Shop(TestBroker(real_kafka), Hooks({"*": [Acting("fine", _pass)]}))
     async with shop.running() as client:
         shop.publish("fine", ["s"])
@@ -237,7 +237,7 @@ async def test_a_partition_at_work_is_not_called_stalled(broker: TestBroker, act
         await _publish_until(shop, lambda: not shop.service.ready() or Counting.looks >= looks)
         assert shop.service.ready()
         let_go.set()
-        await eventually_async(lambda: shop.value("lanes") == 0, what="all is done")
+        await eventually_async(lambda: shop.value("lanes", group=f"{shop.domain}-hook") == 0, what="all is done")
 
 
 async def _publish_until(shop: Shop, condition: Callable[[], bool]) -> None:

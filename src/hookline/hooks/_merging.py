@@ -77,7 +77,8 @@ def join_into_shared(
         has_work = not rest_is_settled
         for name, place in own.items():
             if place.marks.is_settled(offset) or (rest_is_settled and runs[name]):
-                if not rest_is_settled:
+                entries.pop(hash_of(name), None)
+                if hash_of("") not in entries:
                     entries[hash_of(name)] = entry_of(name, done=True)
                 continue
             has_work = True

@@ -14,6 +14,7 @@ from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
 from hookline.service._logging import configure_service_logging
 from hookline.service._loop import run_service
+from hookline.service._parts import Selection
 from hookline.service._problems import Problem, SettingsError, nearest
 from hookline.service._service import Service
 from hookline.service._settings import Settings
@@ -27,6 +28,7 @@ __all__ = [
     "ListenAddress",
     "ListenError",
     "Problem",
+    "Selection",
     "Service",
     "Settings",
     "SettingsError",

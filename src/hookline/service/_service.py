@@ -1,35 +1,26 @@
-"""One domain's stage and reconciler, started and stopped in order."""
+"""One domain's stages and reconciler, started and stopped in order."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx2
 
-from hookline.consume import (
-    DeadLetterWriter,
-    Engine,
-    EngineMeter,
-    EngineSettings,
-    MeteredObserver,
-    Observers,
-    Recollection,
-    RetryPolicy,
-)
 from hookline.deadletters import Reconciler, ReconcilerSettings
-from hookline.errs import DEFAULT_CLASSIFIERS
-from hookline.hooks import EventLog, Stage, StagePolicy, hook_in
-from hookline.kafka import AcknowledgedProducer, GroupConsumer, TopicReader, kafka_classifier
+from hookline.hooks import hook_in
+from hookline.kafka import AcknowledgedProducer
 from hookline.service._dead_letters import redactor_of
 from hookline.service._gauges import keep_gauges
+from hookline.service._groups import GroupKeeper
 from hookline.service._health import Check, HealthServer
 from hookline.service._heartbeat import Heartbeat
+from hookline.service._isolation import Isolation
 from hookline.service._pagers import build_pagers
-from hookline.service._stalls import StallWatch
+from hookline.service._parts import PartMaker, Selection
+from hookline.service._takeover import TakeOver
 from hookline.service._watch import TopicWatch
 from hookline.telemetry import Metrics, get_logger
 
@@ -37,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.consume import Observer
-    from hookline.hooks import Resolver
+    from hookline.hooks import Resolver, Stage
+    from hookline.service._parts import Part
     from hookline.service._settings import Settings
 
 _FLUSH_SECONDS = 2.0
@@ -48,10 +40,13 @@ _log = get_logger(__name__)
 
 
 class Service:
-    """Stage and reconciler of one domain in this process, with health and metrics over HTTP.
+    """A domain's hooks and its reconciler in this process, with health and metrics over HTTP.
 
-    `start` returns once everything has begun; whether it can work yet is told by `/readyz`. `wait` ends only by raising
-    what broke it. `stop` drains: what runs may end within `drain_seconds`, is committed, and nothing else is.
+    Its parts are an engine each: the shared group's, one for each hook with a group of its own, and the reconciler; a
+    `selection` of them makes it one of several processes. `start` returns once everything has begun but the engines,
+    which begin as soon as Kafka has told that every group stands where it should; whether it can work yet is told by
+    `/readyz`. `wait` ends only by raising what broke it. `stop` drains: what runs may end within `drain_seconds`, is
+    committed, and nothing else is. Raises SettingsError when hooks and their groups contradict each other.
     """
 
     def __init__(
@@ -61,6 +56,7 @@ class Service:
         *,
         config_path: str = "hookline.toml",
         observers: Sequence[Observer] = (),
+        selection: Selection | None = None,
     ) -> None:
         self._settings = settings
         self._client = settings.client_config()
@@ -69,18 +65,30 @@ class Service:
         self._health = HealthServer(settings.http.address, self._live, self._ready, self.metrics)
         self._producer = AcknowledgedProducer(self._client.producer())
         self._http = httpx2.AsyncClient()
-        self._stage = Stage(resolver, self._stage_policy(), self.metrics)
         self._reconciler = self._build_reconciler(config_path)
-        self._stage_engine, self._reconciler_engine = self._build_engines(observers)
-        self._stalls = self._build_stalls()
-        self._watch = TopicWatch(self._client, self._topics(), self._answered, stalls=self._stalls)
+        isolation = Isolation(settings, resolver)
+        maker = PartMaker(
+            settings,
+            isolation,
+            resolver,
+            client=self._client,
+            producer=self._producer,
+            metrics=self.metrics,
+            observers=observers,
+        )
+        self._parts = maker.make(selection or Selection(), self._reconciler)
+        self._groups = GroupKeeper(self._client, TakeOver(settings.hook_topic(), isolation))
+        stalls = [part.stalls for part in self._parts]
+        self._watch = TopicWatch(self._client, self._topics(), self._answered, stalls=stalls)
         self._heartbeat = Heartbeat(self.metrics, hook_in)
+        self._running: asyncio.Task[None] | None = None
         self._chores: list[asyncio.Task[None]] = []
+        self._begun: list[Part] = []
         self._stack = AsyncExitStack()
         self._is_stopping = False
 
     async def start(self) -> None:
-        """Begin in order: health, producer, hooks, stage, reconciler.
+        """Begin in order: health, producer, hooks, and behind this call's back groups, stages, reconciler.
 
         Raises ListenError when the address is taken, InvalidClientConfigError when no producer can be made of the
         settings; no record has been read then, and nothing is left open.
@@ -90,38 +98,34 @@ class Service:
             stack.push_async_callback(self._close_producer)
             await self._start_producer()
             await stack.enter_async_context(self._http)
-            await stack.enter_async_context(self._stage)
+            for stage in self._stages():
+                await stack.enter_async_context(stage)
             await stack.enter_async_context(self._reconciler)
             self._heartbeat.start()
             stack.callback(self._heartbeat.close)
             self._stack = stack.pop_all()
         self._chores += [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
-        await self._stage_engine.start()
-        await self._reconciler_engine.start()
+        self._running = asyncio.create_task(self._run())
         gc.freeze()
         gc.set_threshold(_GENERATION_0, *gc.get_threshold()[1:])
         _log.info("started", domain=self._settings.domain, http=str(self._health.address), kafka=self._client.bootstrap)
 
     async def wait(self) -> None:
-        """Wait until a part breaks, and raise what broke it."""
-        parts = [asyncio.create_task(engine.wait()) for engine in self._engines()]
-        try:
-            done, _ = await asyncio.wait([*parts, *self._chores], return_when=asyncio.FIRST_COMPLETED)
-            for part in done:
-                part.result()
-        finally:
-            for part in parts:
-                part.cancel()
+        """Wait until a part breaks, and raise what broke it; SettingsError when a group cannot be placed or moved."""
+        running = [] if self._running is None else [self._running]
+        done, _ = await asyncio.wait([*running, *self._chores], return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
 
     async def stop(self) -> None:
         """Drain, commit, leave the groups, leave the hooks, flush, and stop answering."""
         self._is_stopping = True
         self.metrics.ready.set(0)
         _log.info("stopping", domain=self._settings.domain, drain_seconds=self._settings.drain_seconds)
-        for chore in self._chores:
-            chore.cancel()
+        await self._stop_chores()
         drain_seconds = self._settings.drain_seconds
-        ends = await asyncio.gather(*(engine.stop(drain_seconds) for engine in self._engines()), return_exceptions=True)
+        stops = (part.engine.stop(drain_seconds) for part in self._begun)
+        ends = await asyncio.gather(*stops, return_exceptions=True)
         await self._stack.aclose()
         for end in ends:
             if isinstance(end, BaseException):
@@ -137,23 +141,33 @@ class Service:
         """The reconciler, for its status."""
         return self._reconciler
 
-    def _engines(self) -> tuple[Engine, Engine]:
-        return self._stage_engine, self._reconciler_engine
+    async def _run(self) -> None:
+        """Have the groups placed, begin to read, and wait until an engine breaks."""
+        await self._groups.settle()
+        for part in self._parts:
+            await part.engine.start()
+            self._begun.append(part)
+        waits = [asyncio.create_task(part.engine.wait()) for part in self._begun]
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in waits:
+                each.cancel()
+
+    async def _stop_chores(self) -> None:
+        chores = [*self._chores, *([] if self._running is None else [self._running])]
+        for chore in chores:
+            chore.cancel()
+        if chores:
+            await asyncio.wait(chores)
+
+    def _stages(self) -> list[Stage]:
+        return [part.stage for part in self._parts if part.stage is not None]
 
     def _topics(self) -> tuple[str, str]:
         return self._settings.hook_topic(), self._settings.dead_letter_topic()
-
-    def _stage_policy(self) -> StagePolicy:
-        return StagePolicy(
-            retry=self._retry_policy(),
-            classifiers=(*DEFAULT_CLASSIFIERS, kafka_classifier),
-            redactor=self._redactor,
-            timeout_seconds=self._settings.hook_timeouts(),
-            concurrency=self._settings.hook_concurrency(),
-        )
-
-    def _retry_policy(self) -> RetryPolicy:
-        return RetryPolicy(**self._settings.retry.model_dump())
 
     def _build_reconciler(self, config_path: str) -> Reconciler:
         log_payload = self._settings.dead_letters.log_payload
@@ -164,37 +178,6 @@ class Service:
             pagers=build_pagers(self._settings, self._http),
             settings=ReconcilerSettings(config_path=config_path, log_payload=log_payload),
         )
-
-    def _build_engines(self, observers: Sequence[Observer]) -> tuple[Engine, Engine]:
-        settings = EngineSettings(**self._settings.consume.model_dump())
-        hook_topic, dead_letter_topic = self._topics()
-        writer = DeadLetterWriter(self._producer, dead_letter_topic)
-        log = [EventLog()] if EventLog.is_heard() else []
-        observer = Observers(MeteredObserver(self.metrics), *log, *observers)
-        memory = self._stage.memory
-        group = self._settings.hook_group()
-        stage = Engine(
-            open_consumer=partial(GroupConsumer, self._client, group, hook_topic),
-            group=group,
-            handler=self._stage,
-            dead_letters=writer,
-            settings=settings,
-            observer=observer,
-            meter=EngineMeter(self.metrics),
-            memory=memory,
-            recollection=Recollection(TopicReader(self._client), hook_topic, dead_letter_topic, memory),
-        )
-        group = self._settings.dead_letter_group()
-        reconciler = Engine(
-            open_consumer=partial(GroupConsumer, self._client, group, dead_letter_topic),
-            group=group,
-            handler=self._reconciler,
-            dead_letters=None,
-            settings=settings,
-            observer=Observers(),
-            meter=EngineMeter(self.metrics),
-        )
-        return stage, reconciler
 
     async def _start_producer(self) -> None:
         # Bounded: making it waits for the user's oauth callable, and a signal is not listened to before the start is over.
@@ -208,47 +191,32 @@ class Service:
             _log.error("dead letters not confirmed at exit; their records are not committed", records=unconfirmed)
 
     async def _keep_gauges(self) -> None:
-        await keep_gauges(self.metrics, self._stage_engine, self.ready, self._stalled)
-
-    def _build_stalls(self) -> tuple[StallWatch, StallWatch]:
-        hook_topic, dead_letter_topic = self._topics()
-        return (
-            StallWatch("stage", hook_topic, self._stage_engine.standings),
-            StallWatch("reconciler", dead_letter_topic, self._reconciler_engine.standings),
-        )
+        engines = {part.group: part.engine for part in self._parts if part.stage is not None}
+        await keep_gauges(self.metrics, engines, self.ready, self._stalled)
 
     def _stalled(self) -> int:
-        return sum(len(stalls.stalls) for stalls in self._stalls)
+        return sum(len(part.stalls.stalls) for part in self._parts)
 
     def _answered(self) -> None:
-        for engine in self._engines():
-            engine.status.answered()
+        for part in self._parts:
+            part.engine.status.answered()
 
     def _live(self) -> list[Check]:
-        late = {name: each for name, each in self._stage.stuck_hooks().items() if each > self._settings.stuck_seconds}
-        stuck = "; ".join(f"{name} stuck for {seconds:.0f} s" for name, seconds in late.items())
-        return [Check("loop"), Check("hooks", stuck)]
+        stuck = {name: seconds for stage in self._stages() for name, seconds in stage.stuck_hooks().items()}
+        late = {name: seconds for name, seconds in stuck.items() if seconds > self._settings.stuck_seconds}
+        return [
+            Check("loop"),
+            Check("hooks", "; ".join(f"{name} stuck for {seconds:.0f} s" for name, seconds in late.items())),
+        ]
 
     def _ready(self) -> list[Check]:
-        engines = {"stage": self._stage_engine, "reconciler": self._reconciler_engine}
-        checks = [check for name, engine in engines.items() for check in _engine_checks(name, engine)]
-        waiting = self._stage.waiting_hooks()
+        waiting = [name for stage in self._stages() for name in stage.waiting_hooks()]
         stopping = [Check("stopping", "draining")] if self._is_stopping else []
         return [
             *stopping,
             *self._watch.checks(),
-            *checks,
-            *(stalls.check() for stalls in self._stalls),
+            self._groups.check(),
+            *(check for part in self._parts for check in part.checks()),
+            *(part.stalls.check() for part in self._parts),
             Check("hooks", f"not entered yet: {', '.join(waiting)}" if waiting else ""),
         ]
-
-
-def _engine_checks(name: str, engine: Engine) -> list[Check]:
-    status = engine.status
-    faults = "; ".join(str(fault) for fault in status.faults.values())
-    held = status.held_dead_letters
-    return [
-        Check(f"{name} group", "" if status.joined else "not joined yet"),
-        Check(f"{name} client", faults),
-        Check(f"{name} dead letters", f"{held} cannot be written" if held else ""),
-    ]

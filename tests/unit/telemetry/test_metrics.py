@@ -51,7 +51,7 @@ def test_the_page_is_made_of_the_table() -> None:
 def test_every_line_of_the_table_is_scraped_under_its_name() -> None:
     """A name in the table is a name at /metrics, once something happened."""
     metrics = fresh()
-    metrics.declare(source=["s"], type=["t"], hook=["h"], pager=["p"], code=["c"], partition=["0"])
+    metrics.declare(source=["s"], type=["t"], hook=["h"], pager=["p"], code=["c"], partition=["0"], group=["g"])
     names = {sample.name for family in scraped(metrics) for sample in family.samples}
     expected = {spec.name + ("_count" if spec.kind == "histogram" else "") for spec in SPECS}
     assert expected <= names
@@ -73,7 +73,6 @@ def test_names_follow_prometheus() -> None:
         *(("dead_lettered_total", {"class": str(letter_class)}) for letter_class in DeadLetterClass),
         ("commits_total", {"result": "error"}),
         ("ready", {}),
-        ("dead_letter_held", {}),
     ],
 )
 def test_what_pages_is_there_from_the_start(name: str, labels: dict[str, str]) -> None:
@@ -91,7 +90,8 @@ def test_every_line_of_the_table_is_written(spec: Spec[Any]) -> None:
 def test_declared_values_start_at_zero() -> None:
     """Once a hook is wired, all its series are there."""
     metrics = fresh()
-    metrics.declare(hook=["ci"])
+    metrics.declare(hook=["ci"], group=["orders-hook"])
+    assert metrics.value("dead_letter_held", group="orders-hook") == 0
     assert metrics.value("hook_errors_total", hook="ci", verdict="infra_dependency") == 0
     assert metrics.value("hook_seconds_count", hook="ci") == 0
     assert metrics.value("retries_total", hook="ci") == 0
@@ -211,11 +211,11 @@ def test_a_kept_handle_counts() -> None:
 def test_a_partition_that_moved_leaves_the_scrape() -> None:
     """A revoked partition's lag is not shown for ever; removing it twice is no error."""
     metrics = fresh()
-    metrics.lag_records.set(5, partition=3)
-    assert metrics.value("lag_records", partition="3") == 5
-    metrics.lag_records.remove(partition=3)
-    metrics.lag_records.remove(partition=3)
-    assert metrics.value("lag_records", partition="3") is None
+    metrics.lag_records.set(5, group="g", partition=3)
+    assert metrics.value("lag_records", group="g", partition="3") == 5
+    metrics.lag_records.remove(group="g", partition=3)
+    metrics.lag_records.remove(group="g", partition=3)
+    assert metrics.value("lag_records", group="g", partition="3") is None
 
 
 def test_threads_cannot_pass_the_bound() -> None:

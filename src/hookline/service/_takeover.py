@@ -1,0 +1,197 @@
+"""Moving what groups have committed when hooks change groups or names, and placing groups that are new.
+
+All of it happens before the first poll. A move is: the target's commit, and only then the deletion of what it came from.
+So a crash in between leaves both, and what both have settled is settled: it is looked at again, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from hookline.hooks import Place, join_into_own, join_into_shared, write_roster
+from hookline.kafka import GroupInUseError
+from hookline.service._moments import moment_of
+from hookline.service._problems import Problem, SettingsError
+from hookline.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
+
+    from hookline.kafka import GroupAdmin, Moment, Position
+    from hookline.service._isolation import Isolation, Seat
+
+    Positions: TypeAlias = Mapping[int, Position]
+
+_NO_POSITIONS: Final[Mapping[int, Position]] = {}
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What to commit for a group, and what goes before and after.
+
+    Nobody may be in `sources`, or what they settle meanwhile would be forgotten; `leftovers` are deleted afterwards.
+    """
+
+    target: str
+    positions: Mapping[int, Position]
+    why: str
+    hooks: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
+
+
+class TakeOver:
+    """Finds and carries out the moves that settings ask for. Blocks; for one thread. Safe to repeat at any point.
+
+    Every process does it for all hooks, whichever it runs itself, since one that begins with other settings changes what
+    the shared group's commits say.
+    """
+
+    def __init__(self, topic: str, isolation: Isolation) -> None:
+        self._topic = topic
+        self._isolation = isolation
+        self._shared = isolation.shared_group
+
+    def run(self, admin: GroupAdmin) -> None:
+        """Look and move. Raises SettingsError for a new group without a start, GroupInUseError for one not to be touched."""
+        for move in self.plan(admin):
+            self._carry_out(admin, move)
+
+    def plan(self, admin: GroupAdmin) -> list[Move]:
+        """Tell what is to be moved. Raises SettingsError for new groups without a start."""
+        found = admin.committed(self._groups(), self._topic)
+        starts = _Starts(lambda moment: admin.offsets_at(self._topic, moment))
+        own = [self._isolation.seats[name] for name in sorted(self._isolation.own)]
+        _require_starts([seat for seat in own if self._is_new(seat, found) and seat.start is None], self._isolation)
+        moves = [move for seat in own if (move := self._to_own(seat, found, starts)) is not None]
+        back = self._to_shared(found, starts)
+        return moves if back is None else [*moves, back]
+
+    def _groups(self) -> list[str]:
+        names = [*self._isolation.seats, *self._isolation.renamed]
+        return [self._shared, *(self._isolation.group_of(name) for name in names)]
+
+    def _carry_out(self, admin: GroupAdmin, move: Move) -> None:
+        for source in move.sources:
+            if admin.has_members(source):
+                raise GroupInUseError(source, f"group {source} has members", "NON_EMPTY_GROUP")
+        if move.positions:
+            admin.commit(move.target, self._topic, move.positions)
+            _log.info(move.why, group=move.target, hooks=list(move.hooks), partitions=sorted(move.positions))
+        for group in move.leftovers:
+            admin.delete(group)
+
+    # A hook that has a group of its own now.
+
+    def _is_new(self, seat: Seat, found: Mapping[str, Positions]) -> bool:
+        return not (self._own_of(seat, found) or self._former_of(seat, found) or self._is_served(seat, found))
+
+    def _own_of(self, seat: Seat, found: Mapping[str, Positions]) -> Positions:
+        return found[self._isolation.group_of(seat.name)]
+
+    def _former_of(self, seat: Seat, found: Mapping[str, Positions]) -> Positions:
+        return _NO_POSITIONS if seat.former is None else found[self._isolation.group_of(seat.former)]
+
+    def _is_served(self, seat: Seat, found: Mapping[str, Positions]) -> bool:
+        """Tell whether the shared group has run a hook; one that does not say whom it runs has run all."""
+        return any(Place.read(each).runs(*_names(seat)) is not False for each in found[self._shared].values())
+
+    def _to_own(self, seat: Seat, found: Mapping[str, Positions], starts: _Starts) -> Move | None:
+        target = self._isolation.group_of(seat.name)
+        own, former = self._own_of(seat, found), self._former_of(seat, found)
+        leftovers = (self._isolation.group_of(seat.former),) if seat.former is not None and former else ()
+        if own:
+            return self._caught_up(seat, target, own, found[self._shared], leftovers)
+        if former:
+            why = "hook was renamed: its group begins where that of its old name was"
+            return Move(target, former, why, (seat.name,), leftovers, leftovers)
+        if self._is_served(seat, found):
+            why = "hook has a group of its own now: it begins where the shared group was"
+            return Move(target, found[self._shared], why, (seat.name,), (self._shared,))
+        if seat.start is None:
+            return None
+        positions = {number: (offset, "") for number, offset in starts.at(moment_of(seat.start)).items()}
+        return Move(target, positions, "hook's group is new: it begins where its start says", (seat.name,))
+
+    def _caught_up(
+        self, seat: Seat, target: str, own: Positions, shared: Positions, leftovers: tuple[str, ...]
+    ) -> Move | None:
+        """Add what the shared group has settled for a hook whose own group had not been deleted when it moved there."""
+        places = {
+            number: place
+            for number, position in own.items()
+            if number in shared
+            and (place := join_into_own(Place.read(position), Place.read(shared[number]), *_names(seat))) is not None
+        }
+        if not places and not leftovers:
+            return None
+        positions = {number: place.write() for number, place in places.items()}
+        sources = (self._shared, *leftovers) if places else leftovers
+        return Move(target, positions, "hook is back in its own group", (seat.name,), sources, leftovers)
+
+    # Hooks that the shared group runs again.
+
+    def _to_shared(self, found: Mapping[str, Positions], starts: _Starts) -> Move | None:
+        own: dict[str, Positions] = {}
+        leftovers: list[str] = []
+        for name in sorted(self._isolation.shared_names()):
+            for each in _names(self._isolation.seats[name]):
+                group = self._isolation.group_of(each)
+                if found[group]:
+                    own.setdefault(name, found[group])
+                    leftovers.append(group)
+        if not own:
+            return None
+        positions = self._joined(found[self._shared], own, starts)
+        why = "hooks have no group of their own any more: the shared group goes on where the last of them was"
+        return Move(self._shared, positions, why, tuple(own), (self._shared, *leftovers), tuple(leftovers))
+
+    def _joined(self, shared: Positions, own: Mapping[str, Positions], starts: _Starts) -> dict[int, Position]:
+        """Join partition by partition; where a group has committed nothing it would have begun with the first record."""
+        note = write_roster(self._isolation.shared_names())
+        former = {new: old for old, new in self._isolation.renamed.items()}
+        earliest = starts.at("earliest")
+        joined: dict[int, Position] = {}
+        for number, first in earliest.items():
+            places = {name: _place(positions, number, first) for name, positions in own.items()}
+            joined[number] = join_into_shared(_place(shared, number, first), places, note, former).write()
+        return joined
+
+
+class _Starts:
+    """Offsets of the topic at moments, each asked for once."""
+
+    def __init__(self, ask: Callable[[Moment], Mapping[int, int]]) -> None:
+        self._ask = ask
+        self._known: dict[Moment, Mapping[int, int]] = {}
+
+    def at(self, moment: Moment) -> Mapping[int, int]:
+        """Tell the offsets of a moment by partition."""
+        if moment not in self._known:
+            self._known[moment] = self._ask(moment)
+        return self._known[moment]
+
+
+def _place(positions: Positions, number: int, first: int) -> Place:
+    return Place.read(positions[number]) if number in positions else Place.at(first)
+
+
+def _names(seat: Seat) -> tuple[str, ...]:
+    return (seat.name,) if seat.former is None else (seat.name, seat.former)
+
+
+def _require_starts(seats: Iterable[Seat], isolation: Isolation) -> None:
+    problems = [
+        Problem(
+            f'hook "{seat.name}": its group {isolation.group_of(seat.name)} is new, and nothing says where it begins',
+            seat.where,
+            'set its start, or that of the domain: "earliest" for all that the topic holds, "latest" for what comes, or a time',
+        )
+        for seat in seats
+    ]
+    if problems:
+        raise SettingsError(problems)

@@ -1,0 +1,68 @@
+"""Groups of a broker that is not there, for whoever moves what they have committed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from hookline.kafka import ErrorKind, GroupAdmin, GroupInUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hookline.kafka import Moment, Position
+
+PARTITIONS = (0, 1)
+END = 1_000
+
+
+class FakeGroups(GroupAdmin):
+    """Keeps in memory what groups have committed, and who is in them.
+
+    After so many steps (`crash_after`) the process that changes them goes down.
+    """
+
+    def __init__(self, committed: Mapping[str, Mapping[int, Position]] | None = None) -> None:
+        self.groups = {group: dict(positions) for group, positions in (committed or {}).items()}
+        self.members = set[str]()
+        self.crash_after: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stay as they are."""
+
+    def committed(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
+        """Tell what was committed."""
+        del topic
+        return {group: dict(self.groups.get(group, {})) for group in groups}
+
+    def has_members(self, group: str) -> bool:
+        """Tell whether somebody is in it."""
+        return group in self.members
+
+    def commit(self, group: str, topic: str, positions: Mapping[int, Position]) -> None:
+        """Commit."""
+        del topic
+        self._step(group)
+        self.groups.setdefault(group, {}).update(positions)
+
+    def delete(self, group: str) -> None:
+        """Delete."""
+        self._step(group)
+        self.groups.pop(group, None)
+
+    def offsets_at(self, topic: str, moment: Moment) -> dict[int, int]:
+        """Tell the ends; a time is itself."""
+        del topic
+        return dict.fromkeys(
+            PARTITIONS, {"earliest": 0, "latest": END}.get(str(moment), moment if isinstance(moment, int) else 0)
+        )
+
+    def _step(self, group: str) -> None:
+        if group in self.members:
+            raise GroupInUseError(group, "has members", "NON_EMPTY_GROUP", ErrorKind.RETRYABLE)
+        if self.crash_after is not None:
+            if not self.crash_after:
+                raise SystemExit
+            self.crash_after -= 1

@@ -1,0 +1,244 @@
+"""Which groups are placed and moved when hooks change groups or names."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.consume import Marks, RetryState, encode_marks
+from hookline.hooks import Hooks, Place, write_roster
+from hookline.hooks._memory import entry_of, read_saved, write_saved
+from hookline.kafka import BrokerUnreachableError, GroupInUseError
+from hookline.service import Settings, SettingsError
+from hookline.service._groups import GroupKeeper
+from hookline.service._isolation import Isolation
+from hookline.service._takeover import TakeOver
+from tests.support.hooks import Script
+from tests.unit.service.fake_groups import END, PARTITIONS, FakeGroups
+
+if TYPE_CHECKING:
+    from hookline.kafka import ClientConfig, Position
+
+SHARED = "orders-hook"
+CI, CHAT = f"{SHARED}.ci", f"{SHARED}.chat"
+MINUTE = 29_700_000
+
+
+def hook(name: str, **attributes: Any) -> Script:
+    """Make a hook from code with attributes."""
+    made = Script(name)
+    for attribute, value in attributes.items():
+        setattr(made, attribute, value)
+    return made
+
+
+def settings_of(**more: Any) -> Settings:
+    kafka = {"common": {"bootstrap.servers": "127.0.0.1:1"}}
+    return Settings.model_validate({"domain": "orders", "kafka": kafka, **more})
+
+
+def take_over(*hooks: Script, **settings: Any) -> TakeOver:
+    return TakeOver("orders-hook", Isolation(settings_of(**settings), Hooks({"*": hooks})))
+
+
+def position(offset: int, *names: str, settled: int = 0, saved: bytes = b"") -> Position:
+    """Write a commit of a group that runs these hooks, with so many settled beyond it, and a record in retry."""
+    open_ranges = ((offset, offset + 1),) if settled or saved else ()
+    states = ((offset, offset + 1, RetryState(2, MINUTE, saved)),) if saved else ()
+    frontier = offset + 1 + settled if open_ranges else offset
+    marks = Marks(frontier, open_ranges, states, clean=True, note=write_roster(names))
+    return offset, encode_marks(marks, offset).text
+
+
+def everywhere(at: Position) -> dict[int, Position]:
+    return dict.fromkeys(PARTITIONS, at)
+
+
+def test_nothing_moves_where_nothing_changed() -> None:
+    """A restart with the same settings commits nothing, in both modes, and on a topic that nobody has read."""
+    shared = FakeGroups({SHARED: everywhere(position(5, "ci"))})
+    own = FakeGroups({SHARED: everywhere(position(5)), CI: everywhere((7, ""))})
+    assert take_over(Script("ci")).plan(shared) == []
+    assert take_over(Script("ci")).plan(FakeGroups()) == []
+    assert take_over(Script("ci"), isolation="per-hook").plan(own) == []
+
+
+def test_a_hook_takes_over_where_the_shared_group_was() -> None:
+    """P6: offsets and metadata are copied word for word; the shared group's stay as they were."""
+    before = {0: position(5, "ci", settled=3), 1: position(9, "ci")}
+    groups = FakeGroups({SHARED: before})
+    take_over(Script("ci"), isolation="per-hook").run(groups)
+    assert groups.groups == {SHARED: before, CI: before}
+
+
+def test_a_group_that_never_said_whom_it_ran_has_run_all() -> None:
+    """P6: commits of a release before rosters are taken over too."""
+    groups = FakeGroups({SHARED: everywhere((5, ""))})
+    take_over(Script("ci"), isolation="per-hook").run(groups)
+    assert groups.groups[CI] == everywhere((5, ""))
+
+
+@pytest.mark.parametrize(("start", "offset"), [("earliest", 0), ("latest", END), ("1970-01-01T00:00:00.077Z", 77)])
+def test_a_new_group_begins_where_its_start_says(start: str, offset: int) -> None:
+    """P1: every partition is committed before the first poll, as the hook says, else as the domain does."""
+    groups = FakeGroups({SHARED: everywhere(position(5))})
+    take_over(hook("ci", start=start), Script("chat"), isolation="per-hook", start="latest").run(groups)
+    assert groups.groups[CI] == everywhere((offset, ""))
+    assert groups.groups[CHAT] == everywhere((END, ""))
+
+
+def test_a_new_group_without_a_start_is_refused_by_name() -> None:
+    """P1: nobody guesses whether a hook wants what the topic holds; all that lack a start are told at once."""
+    groups = FakeGroups({SHARED: everywhere(position(5, "ci"))})
+    with pytest.raises(SettingsError) as refused:
+        take_over(Script("ci"), Script("chat"), Script("audit"), isolation="per-hook").run(groups)
+    assert [name in str(refused.value) for name in ("chat", "audit", '"ci"')] == [True, True, False]
+    assert groups.groups.keys() == {SHARED}
+
+
+def test_one_hook_may_have_a_group_of_its_own() -> None:
+    """`isolation = "own"` moves that hook alone."""
+    groups = FakeGroups({SHARED: everywhere(position(5, "ci", "chat"))})
+    take_over(hook("ci", isolation="own"), Script("chat")).run(groups)
+    assert groups.groups.keys() == {SHARED, CI}
+
+
+def test_the_way_back_goes_on_where_the_last_was() -> None:
+    """P5, P6: the shared group stands at the lowest offset with work; what is done beyond it is said; the groups go."""
+    saved = write_saved([(entry_of("chat", done=False)[0], 0, 0, 3, 3, 0, 0)])
+    groups = FakeGroups(
+        {
+            SHARED: everywhere(position(40)),
+            CI: everywhere(position(20)),
+            CHAT: everywhere(position(10, settled=5, saved=saved)),
+        }
+    )
+    take_over(Script("ci"), Script("chat")).run(groups)
+    assert groups.groups.keys() == {SHARED}
+    for at in groups.groups[SHARED].values():
+        place = Place.read(at)
+        assert place.offset == 10
+        assert place.runs("ci")
+        assert place.runs("chat")
+        assert [place.marks.is_settled(offset) for offset in (10, 11, 15, 16, 39)] == [False, True, True, False, False]
+        state = place.marks.state_of(10)
+        assert state is not None
+        entries = read_saved(state.saved)
+        assert entries[entry_of("chat", done=False)[0]][3] == 3
+        assert entries[entry_of("", done=True)[0]] == entry_of("", done=True)
+
+
+def test_a_partition_that_a_group_never_read_is_behind() -> None:
+    """P1: where one group has committed nothing all that the partition holds is open for its hook."""
+    groups = FakeGroups({SHARED: everywhere(position(40)), CI: {0: position(20)}})
+    take_over(Script("ci")).run(groups)
+    assert {number: offset for number, (offset, _) in groups.groups[SHARED].items()} == {0: 20, 1: 0}
+
+
+def test_a_renamed_hook_keeps_its_group() -> None:
+    """The old name's offsets move to the new name's group, and the old group goes."""
+    groups = FakeGroups({SHARED: everywhere(position(5)), CI: everywhere(position(7))})
+    take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(groups)
+    assert groups.groups == {SHARED: everywhere(position(5)), f"{SHARED}.build": everywhere(position(7))}
+
+
+def test_a_hook_may_be_renamed_and_change_groups_at_once() -> None:
+    """P6: the shared group's roster, and a hook's own group, know it by its old name."""
+    there = FakeGroups({SHARED: everywhere(position(5, "ci"))})
+    take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(there)
+    assert there.groups[f"{SHARED}.build"] == everywhere(position(5, "ci"))
+    back = FakeGroups({SHARED: everywhere(position(9)), CI: everywhere(position(7))})
+    take_over(hook("build", renamed_from="ci")).run(back)
+    assert back.groups.keys() == {SHARED}
+    assert {Place.read(each).offset for each in back.groups[SHARED].values()} == {7}
+
+
+@pytest.mark.parametrize("isolation", ["shared", "per-hook"])
+def test_a_crash_between_the_steps_only_repeats(isolation: str) -> None:
+    """P1, P6: wherever the process goes down, the next one ends where an uninterrupted one would have."""
+    before = {
+        SHARED: everywhere(position(40, *(["ci", "chat"] if isolation == "per-hook" else []))),
+        **({CI: everywhere(position(20)), CHAT: everywhere(position(30))} if isolation == "shared" else {}),
+    }
+    wanted = FakeGroups(before)
+    take_over(Script("ci"), Script("chat"), isolation=isolation).run(wanted)
+    for steps in count():
+        groups = FakeGroups(before)
+        groups.crash_after = steps
+        try:
+            take_over(Script("ci"), Script("chat"), isolation=isolation).run(groups)
+        except SystemExit:
+            groups.crash_after = None
+            take_over(Script("ci"), Script("chat"), isolation=isolation).run(groups)
+            assert groups.groups == wanted.groups, steps
+        else:
+            break
+    assert steps >= 2
+
+
+def test_a_group_that_was_left_behind_catches_up() -> None:
+    """P6: a hook's group that could not be deleted takes nothing back when the hook has it again."""
+    groups = FakeGroups({SHARED: everywhere(position(40, "ci")), CI: everywhere(position(20))})
+    take_over(Script("ci"), isolation="per-hook").run(groups)
+    assert {Place.read(each).offset for each in groups.groups[CI].values()} == {40}
+
+
+def test_a_shared_group_that_runs_others_moves_nobody() -> None:
+    """P1: the position of the shared group means nothing to a hook that it does not run, nor one that a tool has set."""
+    for at in (position(40, "chat"), (40, "")):
+        groups = FakeGroups({SHARED: everywhere(at), CI: everywhere(position(20))})
+        take_over(hook("ci", isolation="own"), Script("chat")).run(groups)
+        assert groups.groups[CI] == everywhere(position(20))
+
+
+@pytest.mark.parametrize("busy", [SHARED, CI])
+@pytest.mark.parametrize("isolation", ["shared", "per-hook"])
+def test_a_group_with_members_is_left_alone(busy: str, isolation: str) -> None:
+    """P6: what a member settles meanwhile would be forgotten, so neither source nor target may have any."""
+    before = {SHARED: everywhere(position(40, "ci"))} | ({CI: everywhere(position(9))} if isolation == "shared" else {})
+    groups = FakeGroups(before)
+    groups.members.add(busy)
+    with pytest.raises(GroupInUseError):
+        take_over(Script("ci"), isolation=isolation).run(groups)
+    assert groups.groups == before
+
+
+async def test_others_are_waited_for_and_then_named() -> None:
+    """A replica that leaves in time lets the move through; one that stays fails the start, which says whom to stop."""
+    groups = FakeGroups({SHARED: everywhere(position(40, "ci"))})
+    groups.members.add(SHARED)
+    keeper = keeper_of(groups, patience_seconds=0.0)
+    with pytest.raises(SettingsError) as refused:
+        await keeper.settle()
+    assert SHARED in str(refused.value)
+    groups.members.clear()
+    keeper = keeper_of(groups)
+    assert not keeper.check().ok
+    await keeper.settle()
+    assert keeper.check().ok
+    assert CI in groups.groups
+
+
+async def test_kafka_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P9: while it is away nothing is decided; readiness tells why."""
+    monkeypatch.setattr("hookline.service._groups._PAUSE_SECONDS", 0.0)
+    groups = FakeGroups({SHARED: everywhere(position(40, "ci"))})
+    reasons: list[str] = []
+
+    def connect(_: ClientConfig, __: float) -> FakeGroups:
+        reasons.append(keeper.check().reason)
+        if len(reasons) < 3:
+            raise BrokerUnreachableError("h:1", "connecting")
+        return groups
+
+    keeper = GroupKeeper(settings_of().client_config(), take_over(Script("ci"), isolation="per-hook"), connect=connect)
+    await keeper.settle()
+    assert ["h:1" in reason for reason in reasons] == [False, True, True]
+    assert keeper.check().ok
+
+
+def keeper_of(groups: FakeGroups, **more: Any) -> GroupKeeper:
+    moves = take_over(Script("ci"), isolation="per-hook")
+    return GroupKeeper(settings_of().client_config(), moves, connect=lambda _, __: groups, **more)
