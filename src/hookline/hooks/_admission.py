@@ -91,7 +91,7 @@ class Admission:
             return True
         run.note_waiting(now)
         run.due_at = now + _ASK_AGAIN_SECONDS
-        hook.limits.line.join(run, delivery)
+        self._let_wait(run, hook, delivery, event)
         return False
 
     def freed(self, hook: WiredHook) -> None:
@@ -147,6 +147,16 @@ class Admission:
         now = time.monotonic()
         return [trouble for limits, hook in self._limits.values() for trouble in _troubles_of(limits, hook, now)]
 
+    def _let_wait(self, run: HookRun, hook: WiredHook, delivery: Delivery, event: Event) -> None:
+        """Let a run wait, for its gate apart from the line; when it was called, its turn is the next one's."""
+        if self._gates.closed_for(hook.name, event.subject) is None:
+            hook.limits.line.join(run, delivery)
+            return
+        was_called = run.was_called
+        hook.limits.parked.join(run, delivery)
+        if was_called:
+            hook.limits.line.call()
+
     def _may_begin(self, run: HookRun, hook: WiredHook, event: Event, now: float) -> bool:
         limits = hook.limits
         breaker = limits.breaker
@@ -196,6 +206,7 @@ class Admission:
             self._metrics.held_hooks.set(int(self.holds(hook)), hook=hook.name)
         self._look_whether_clear()
         for limits, _ in tuple(self._limits.values()):
+            limits.parked.call_all()
             limits.line.call_all()
 
     def _call_in(self, limits: HookLimits, seconds: float) -> None:
@@ -213,8 +224,14 @@ class Admission:
             now = time.monotonic()
             for limits, hook in tuple(self._limits.values()):
                 limits.breaker.tick(now, hook.ended)
+                self._metrics.parked_events.set(_parked(limits), hook=hook.name)
                 if limits.breaker.is_open and limits.breaker.may_probe(now):
                     limits.line.call()
+
+
+def _parked(limits: HookLimits) -> int:
+    """Tell how many events wait for a person."""
+    return limits.parked.count() + (limits.line.count() if limits.held_because else 0)
 
 
 def _has_expired(event: Event, policy: HookPolicy) -> bool:

@@ -32,11 +32,14 @@ class HookLimits:
         "line",
         "most_running",
         "oks_before",
+        "parked",
         "timer",
     )  # fmt: skip
 
     def __init__(self, policy: HookPolicy, breaker: BreakerPolicy, guard: GuardPolicy) -> None:
         self.line = Line()
+        self.parked = Line()
+        """Those that a closed gate keeps: they must not stand before others in the line."""
         self.breaker = Breaker(breaker)
         self.guard = Guard(guard)
         self.most_running = inf if policy.concurrency is None else policy.concurrency

@@ -46,8 +46,18 @@ class Line:
                 return True
         return False
 
+    def count(self) -> int:
+        """Tell how many wait, and forget those that are gone."""
+        self._waiting = deque(pair for pair in self._waiting if _waits(*pair))
+        return len(self._waiting)
+
     def call_all(self) -> None:
         """Let all that wait now ask again."""
         for _ in range(len(self._waiting)):
             if not self.call():
                 return
+
+
+def _waits(run_of: ref[HookRun], delivery_of: ref[Delivery]) -> bool:
+    run = run_of()
+    return run is not None and run.in_line and delivery_of() is not None

@@ -81,6 +81,7 @@ class Metrics:
     gates_closed = GaugeSpec(
         _GATE_SCOPE, help="Gates that are closed: of the domain, of hooks, of subjects or of hooks for a subject."
     )
+    parked_events = GaugeSpec(_HOOK, help="Events that wait for a hook until a person opens what is closed.")
     control_state = GaugeSpec(
         _CONTROL_STATE, help="1 for how the control topic stands; following: all that is closed is known."
     )
