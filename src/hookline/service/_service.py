@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from hookline.deadletters import Reconciler, ReconcilerSettings
+from hookline.deadletters import Reconciler, ReconcilerSettings, WaitingPager
 from hookline.hooks import hook_in
 from hookline.kafka import AcknowledgedProducer
 from hookline.service._dead_letters import redactor_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.consume import Observer
-    from hookline.hooks import Resolver, Stage
+    from hookline.hooks import HookTrouble, Resolver, Stage
     from hookline.service._parts import Part
     from hookline.service._settings import Settings
 
@@ -65,8 +65,19 @@ class Service:
         self._health = HealthServer(settings.http.address, self._live, self._ready, self.metrics)
         self._producer = AcknowledgedProducer(self._client.producer())
         self._http = httpx2.AsyncClient()
+        self._pagers = build_pagers(settings, self._http)
         self._reconciler = self._build_reconciler(config_path)
+        self._waiting_pager = WaitingPager(
+            self._pagers,
+            domain=settings.domain,
+            metrics=self.metrics,
+            redact=self._redactor.redact,
+            page_after_seconds=settings.breaker.page_after_seconds,
+            config_path=config_path,
+        )
         isolation = Isolation(settings, resolver)
+        selection = selection or Selection()
+        selection.check(isolation)
         maker = PartMaker(
             settings,
             isolation,
@@ -76,7 +87,7 @@ class Service:
             metrics=self.metrics,
             observers=observers,
         )
-        self._parts = maker.make(selection or Selection(), self._reconciler)
+        self._parts = maker.make(selection, self._reconciler)
         self._groups = GroupKeeper(self._client, TakeOver(settings.hook_topic(), isolation))
         stalls = [part.stalls for part in self._parts]
         self._watch = TopicWatch(self._client, self._topics(), self._answered, stalls=stalls)
@@ -104,7 +115,8 @@ class Service:
             self._heartbeat.start()
             stack.callback(self._heartbeat.close)
             self._stack = stack.pop_all()
-        self._chores += [asyncio.create_task(self._watch.run()), asyncio.create_task(self._keep_gauges())]
+        chores = self._watch.run(), self._keep_gauges(), self._waiting_pager.run(self._troubles)
+        self._chores += [asyncio.create_task(chore) for chore in chores]
         self._running = asyncio.create_task(self._run())
         gc.freeze()
         gc.set_threshold(_GENERATION_0, *gc.get_threshold()[1:])
@@ -166,6 +178,9 @@ class Service:
     def _stages(self) -> list[Stage]:
         return [part.stage for part in self._parts if part.stage is not None]
 
+    def _troubles(self) -> list[HookTrouble]:
+        return [trouble for stage in self._stages() for trouble in stage.troubles()]
+
     def _topics(self) -> tuple[str, str]:
         return self._settings.hook_topic(), self._settings.dead_letter_topic()
 
@@ -175,7 +190,7 @@ class Service:
             domain=self._settings.domain,
             metrics=self.metrics,
             redactor=self._redactor,
-            pagers=build_pagers(self._settings, self._http),
+            pagers=self._pagers,
             settings=ReconcilerSettings(config_path=config_path, log_payload=log_payload),
         )
 

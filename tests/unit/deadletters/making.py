@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.contract import DeadLetter, DeadLetterClass, Event, HookFailure, Origin, encode_event
-from hookline.deadletters import Clock, Page, PagerRefusedError, StoredLetter
+from hookline.deadletters import Clock, PagerRefusedError, StoredLetter
 from hookline.kafka import Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.contract import Headers
+    from hookline.deadletters import AnyPage
 
 HOOK_TOPIC = "shop-hook"
 DEAD_TOPIC = "shop-hook_dlq"
@@ -40,9 +41,10 @@ class FakePager:
     down: bool = False
     retry_after_seconds: float | None = None
     tries: int = 0
-    pages: list[Page] = field(default_factory=list)
+    pages: list[Any] = field(default_factory=list)
+    """Of whatever kind was told."""
 
-    async def page(self, page: Page) -> None:
+    async def page(self, page: AnyPage) -> None:
         """Accept the page, or refuse it."""
         self.tries += 1
         if self.down:
