@@ -38,10 +38,10 @@ _log = get_logger(__name__)
 class Control:
     """Keeps `gates` as the control topic tells them, and writes down what this process closes itself.
 
-    An async context manager, entered before the first record is read: it waits, at most `wait_seconds`, until what is
-    closed is known. When that cannot be told (no topic, no right to read it, no answer), the service runs as if nothing
-    were closed, says so, and closes what is closed once it can be read. What is known stays in force while the topic
-    cannot be read. Without a topic (None) only what this process closes itself is closed. For one event loop.
+    An async context manager around all that the gates may keep; `wait` for it before the first record is read. When it
+    cannot be told what is closed (no topic, no right to read it, no answer), the service runs as if nothing were, says so,
+    and closes what is closed once it can be read. What is known stays in force while the topic cannot be read. Without a
+    topic (None) nothing can be closed. For one event loop.
     """
 
     def __init__(
@@ -52,14 +52,12 @@ class Control:
         producer: AcknowledgedProducer,
         metrics: Metrics,
         *,
-        wait_seconds: float = _WAIT_SECONDS,
         follow: Callable[[ClientConfig, str, FollowListener], TopicFollower] = TopicFollower,
     ) -> None:
         self.gates = Gates(domain)
         self._topic = topic
         self._producer = producer
         self._metrics = metrics
-        self._wait_seconds = wait_seconds
         self._follower = None if topic is None else follow(client, topic, self)
         self._is_answered = asyncio.Event()
         self._told: dict[GateKey, Gate] = {}
@@ -71,17 +69,11 @@ class Control:
         self._said: tuple[str, float] = ("", 0.0)
 
     async def __aenter__(self) -> Self:
-        """Begin to follow the topic, and wait until it has answered."""
+        """Begin to follow the topic."""
         self._show_state(_OFF if self._follower is None else FollowState.STARTING)
         self._count()
-        if self._follower is None:
-            return self
-        self._follower.start()
-        try:
-            async with asyncio.timeout(self._wait_seconds):
-                await self._is_answered.wait()
-        except TimeoutError:
-            _log.warning("it is not known yet what is closed; running as if nothing were", topic=self._topic)
+        if self._follower is not None:
+            self._follower.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -92,20 +84,34 @@ class Control:
             write.cancel()
         await asyncio.gather(*self._writes, return_exceptions=True)
 
+    async def wait(self, most_seconds: float = _WAIT_SECONDS) -> None:
+        """Wait until it is known what is closed, or that it cannot be told; not longer than `most_seconds`."""
+        if self._follower is None:
+            return
+        try:
+            async with asyncio.timeout(most_seconds):
+                await self._is_answered.wait()
+        except TimeoutError:
+            _log.warning("it is not known yet what is closed; running as if nothing were", topic=self._topic)
+
+    @property
+    def closer(self) -> Callable[[str, str], None] | None:
+        """What closes a hook, given its name and why; None without a topic, for then nobody could open it again."""
+        return None if self._topic is None else self.close_gate
+
     def close_gate(self, hook: str, reason: str, closed_by: str = OWN_NAME) -> None:
         """Close a hook: in this process at once, and for every replica once that is confirmed, which is tried for ever.
 
-        Does not block. Harmless for a hook that is closed.
+        Does not block. Harmless for a hook that is closed. Raises RuntimeError without a topic.
         """
+        if self._topic is None:
+            raise RuntimeError("there is no control topic")
         gate = Gate(self.gates.domain, hook, "", reason, closed_by, time.time_ns() // 1_000_000)
         if gate.key in self._told or gate.key in self._own:
             return
         self._own[gate.key] = gate
         self._confirmed.pop(gate.key, None)
         self._show()
-        if self._topic is None:
-            _log.warning("closed in this process only, until it ends: there is no control topic", hook=hook)
-            return
         try:
             key, value = encode_gate(gate)
         except InvalidGateError as error:

@@ -79,11 +79,11 @@ class Topic:
         self.offset += 1
 
 
-def control_of(topic: Topic, *, name: str | None = "hookline-control", wait_seconds: float = 5.0) -> Control:
+def control_of(topic: Topic, *, name: str | None = "hookline-control") -> Control:
     """Make the control of a service whose topic the test moves."""
     metrics = Metrics(domain="orders")
     producer: Any = topic
-    return Control("orders", name, CLIENT, producer, metrics, wait_seconds=wait_seconds, follow=topic.follow)
+    return Control("orders", name, CLIENT, producer, metrics, follow=topic.follow)
 
 
 def is_open(control: Control) -> bool:
@@ -149,7 +149,8 @@ async def test_a_topic_that_cannot_be_read_does_not_keep_the_service(state: Foll
     """A topic that is not there, or may not be read, is an answer: the service starts, and nothing is closed."""
     topic = Topic()
     topic.at_start = [state]
-    async with control_of(topic, wait_seconds=600.0) as control:
+    async with control_of(topic) as control:
+        await control.wait(600.0)
         assert is_open(control)
 
 
@@ -160,7 +161,8 @@ async def test_a_broker_that_does_not_answer_keeps_the_service_for_a_time_only(
     topic = Topic()
     topic.at_start = [FollowState.UNREACHABLE]
     with caplog.at_level(logging.WARNING):
-        async with control_of(topic, wait_seconds=0.01) as control:
+        async with control_of(topic) as control:
+            await control.wait(0.01)
             assert is_open(control)
             topic.tell(FollowState.READING)
             topic.give(*encode_gate(CI))
@@ -251,15 +253,16 @@ async def test_closing_what_is_closed_writes_nothing() -> None:
     assert [key for key, _ in topic.sent] == [encode_gate_key(GateKey("orders", "audit"))]
 
 
-async def test_without_a_topic_a_hook_is_closed_in_this_process() -> None:
-    """The topic is optional: nothing is followed or written, and what hookline closes stays closed until the end."""
+async def test_without_a_topic_nothing_can_be_closed() -> None:
+    """The topic is optional: nothing is followed or waited for, and there is nothing that closes a hook for all."""
     topic = Topic()
     async with control_of(topic, name=None) as control:
+        await control.wait(600.0)
         assert is_open(control)
-        control.close_gate("ci", "410 Gone")
-        assert not is_open(control)
+        assert control.closer is None
+        with pytest.raises(RuntimeError):
+            control.close_gate("ci", "410 Gone")
         assert state_of(control) == {"off"}
-    assert topic.sent == []
     assert topic.listener is None
 
 
