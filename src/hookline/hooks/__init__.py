@@ -5,7 +5,6 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 
 from ._blocking import hook_in
 from ._conditions import Condition, ConditionError, InvalidConditionError
-from ._conditions import Condition, ConditionError, InvalidConditionError
 from ._gates import Gate, Gates
 from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, HookDelivery, Resolver
 from ._log import EventLog
@@ -14,7 +13,6 @@ from ._merging import Place, join_into_own, join_into_shared
 from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
 from ._roster import read_roster, write_roster
-from ._rules import Rule, RuledHooks
 from ._rules import Rule, RuledHooks
 from ._runs import HookGoneError
 from ._served import ServedHooks
@@ -26,8 +24,6 @@ from ._valid import InvalidHookError
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",
     "BreakerPolicy",
-    "Condition",
-    "ConditionError",
     "Condition",
     "ConditionError",
     "DuplicateHookError",
@@ -43,14 +39,11 @@ __all__ = [
     "HookTrouble",
     "Hooks",
     "InvalidConditionError",
-    "InvalidConditionError",
     "InvalidHookError",
     "MergedHooks",
     "Place",
     "ReceiverGoneError",
     "Resolver",
-    "Rule",
-    "RuledHooks",
     "Rule",
     "RuledHooks",
     "ServedHooks",

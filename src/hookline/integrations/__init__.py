@@ -1,8 +1,8 @@
-"""Hooks that ship: noop, log, audit, warehouse, webhook.
+"""Hooks that ship: noop, log, audit, warehouse, webhook; and what people need who bring kinds of their own.
 
 Each is a class with a `kind`, a pydantic model `Options` of its keys in `[[hooks]]`, `handle(event)`, and, where it holds
 something open, an async context manager. They act once for each (source, id), raise when their effect did not happen,
-and know nothing of offsets or retries.
+and know nothing of offsets or retries. A plug-in brings a `HookKind`, and may use `SecretFile` and `NotOpenError`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from hookline.integrations._errors import (
     AuditFileLockedError,
     IntegrationError,
     NotOpenError,
+    SecretFileError,
     WarehouseSchemaError,
 )
+from hookline.integrations._kinds import HookKind
 from hookline.integrations._log import Log, LogOptions
 from hookline.integrations._noop import Noop, NoopOptions
+from hookline.integrations._secret_file import SecretFile
 from hookline.integrations._warehouse import Warehouse, WarehouseOptions
 from hookline.integrations._webhook import Webhook, WebhookOptions
 
@@ -38,6 +41,7 @@ __all__ = [
     "AuditFileError",
     "AuditFileLockedError",
     "AuditOptions",
+    "HookKind",
     "Integration",
     "IntegrationError",
     "Log",
@@ -45,6 +49,8 @@ __all__ = [
     "Noop",
     "NoopOptions",
     "NotOpenError",
+    "SecretFile",
+    "SecretFileError",
     "Warehouse",
     "WarehouseOptions",
     "WarehouseSchemaError",

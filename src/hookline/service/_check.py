@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hookline.integrations import KINDS
 from hookline.kafka import ClientConfig, KafkaClientError, TopicAdmin, check_producer
 from hookline.service._hooks import build_hooks
+from hookline.service._isolation import Isolation
 from hookline.service._problems import Problem, SettingsError
 from hookline.service._secrets import signing_keys
 from hookline.service._sources import spoken
@@ -23,7 +25,7 @@ def check_settings(settings: Settings) -> list[Problem]:
     Imports the application and makes every hook, reads the secrets of hooks and pagers, and lets librdkafka judge the
     options of its clients; it enters no hook, opens no port and talks to nobody. Empty when all is well.
     """
-    hooks = _problems_of(partial(build_hooks, settings)) or _secret_problems(settings)
+    hooks = _problems_of(partial(_place_hooks, settings)) or _secret_problems(settings)
     return [*hooks, *check_connections(settings)]
 
 
@@ -34,17 +36,47 @@ def check_connections(settings: Settings) -> list[Problem]:
     return [problem for attempt in attempts for problem in _problems_of(attempt)]
 
 
+def _place_hooks(settings: Settings) -> None:
+    """Make the hooks and find their groups. Raises `SettingsError`."""
+    Isolation(settings, build_hooks(settings))
+
+
 def _secret_problems(settings: Settings) -> list[Problem]:
-    """List the secret files that hooks of the file would miss when they are entered."""
-    indexes = range(len(settings.hooks))
-    return [problem for index in indexes for problem in _problems_of(partial(_read_secrets, settings, index))]
+    """List the files that hooks of the file would miss when they are entered."""
+    return [problem for index in range(len(settings.hooks)) for problem in _problems_of_files(settings, index)]
 
 
-def _read_secrets(settings: Settings, index: int) -> None:
-    files = settings.hooks[index].options.get("secret_file", [])
-    key = spoken(("hooks", index, "secret_file"), settings.names())
+def _problems_of_files(settings: Settings, index: int) -> list[Problem]:
+    table = settings.hooks[index]
+    ships = table.kind in KINDS
+    named = {key: value for key, value in table.options.items() if key.endswith("_file")}
+    wanted = {key: named[key] for key in named if key == "secret_file" or not ships}
+    look = _read_secrets if ships else _open_files
+    return [
+        problem for key, files in wanted.items() for problem in _problems_of(partial(look, settings, index, key, files))
+    ]
+
+
+def _read_secrets(settings: Settings, index: int, key: str, files: str | list[str]) -> None:
+    """Read files of `whsec_` secrets. Raises `SettingsError`."""
+    spoken_key = spoken(("hooks", index, key), settings.names())
     for file in [files] if isinstance(files, str) else files:
-        signing_keys(settings.path(file), key, settings.place("hooks", index))
+        signing_keys(settings.path(file), spoken_key, settings.place("hooks", index))
+
+
+def _open_files(settings: Settings, index: int, key: str, files: object) -> None:
+    """Look whether the files that an option of a plug-in names can be read. Raises `SettingsError`."""
+    for file in files if isinstance(files, list) else [files]:
+        path = settings.path(str(file))
+        try:
+            with path.open("rb"):
+                continue
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            what = f"{spoken(('hooks', index, key), settings.names())}: file {path} cannot be read: {reason}"
+            raise SettingsError(
+                [Problem(what, settings.place("hooks", index), "mount the file, or correct its path")]
+            ) from None
 
 
 def _problems_of(attempt: Callable[[], object]) -> tuple[Problem, ...]:

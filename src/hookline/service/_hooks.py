@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from hookline.errs import location
-from hookline.hooks import DuplicateHookError, Hooks, InvalidHookError, MergedHooks
-from hookline.integrations import KINDS
+from hookline.errs import Redactor, location
+from hookline.hooks import Condition, DuplicateHookError, Hooks, InvalidHookError, MergedHooks, Rule, RuledHooks
 from hookline.service._explain import explain
 from hookline.service._imports import import_object, told
+from hookline.service._plugins import KindRefusedError, known_kinds, offer_of
 from hookline.service._problems import Problem, SettingsError, nearest
 from hookline.service._sources import spoken
 from hookline.service._tables import LATER, HookTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from hookline.hooks import Hook, Resolver
+    from hookline.integrations import HookKind
     from hookline.service._settings import Settings
     from hookline.service._sources import Location
 
@@ -56,18 +57,32 @@ def build_hooks(settings: Settings) -> Resolver:
     return resolvers[0] if len(resolvers) == 1 else merged
 
 
-def hooks_from_file(settings: Settings) -> Hooks | None:
+def hooks_from_file(settings: Settings) -> Hooks | RuledHooks | None:
     """Make the hooks of ``[[hooks]]``; None when there are none."""
     problems: list[Problem] = []
-    patterns: dict[str, list[Hook]] = {}
-    for index, table in enumerate(settings.hooks):
-        hook = _gather(partial(_make, settings, index, table), problems)
-        if hook is not None:
-            for pattern in dict.fromkeys(table.types):
-                patterns.setdefault(pattern, []).append(hook)
+    made = [_gather(partial(rule_of, settings, index), problems) for index in range(len(settings.hooks))]
     if problems:
         raise SettingsError(problems)
-    return Hooks(patterns) if patterns else None
+    rules = [rule for rule in made if rule is not None]
+    return resolver_of(rules) if rules else None
+
+
+def resolver_of(rules: Sequence[Rule]) -> Hooks | RuledHooks:
+    """Make the resolver of rules, the plainest that they allow."""
+    if any(rule.when is not None or "*" not in rule.sources for rule in rules):
+        return RuledHooks(rules)
+    patterns: dict[str, list[Hook]] = {}
+    for rule in rules:
+        for pattern in dict.fromkeys(rule.types):
+            patterns.setdefault(pattern, []).append(rule.hook)
+    return Hooks(patterns)
+
+
+def rule_of(settings: Settings, index: int) -> Rule:
+    """Make one of the hooks of ``[[hooks]]`` and tell which events it wants. Raises `SettingsError`."""
+    table = settings.hooks[index]
+    when = None if table.when is None else Condition(table.when)
+    return Rule(_make(settings, index, table), table.types, table.sources, when)
 
 
 def problems_of_kinds(values: Mapping[str, Any], place: Callable[[Location], str], folder: Path) -> list[Problem]:
@@ -76,9 +91,13 @@ def problems_of_kinds(values: Mapping[str, Any], place: Callable[[Location], str
     tables = values.get("hooks")
     for index, table in enumerate(tables if isinstance(tables, list) else ()):
         if isinstance(table, dict) and isinstance(table.get("kind"), str):
-            row = _Row(index, place(("hooks", index)), folder, values)
-            _gather(partial(_options_of, row, table["kind"], _own_keys(table)), problems)
+            row = _Row(index, place(("hooks", index)), folder, values, Redactor())
+            _gather(partial(_judge_options, row, table["kind"], _own_keys(table)), problems)
     return problems
+
+
+def _judge_options(row: _Row, kind: str, options: dict[str, Any]) -> None:
+    _options_of(row, _kind_of(row, kind), options)
 
 
 def _own_keys(table: dict[str, Any]) -> dict[str, Any]:
@@ -151,29 +170,65 @@ class _Row:
     where: str
     folder: Path
     tables: Mapping[str, Any]
+    redactor: Redactor
+
+    def refused(self, what: str, fix: str = "") -> SettingsError:
+        """Say of this hook what is wrong with it."""
+        return SettingsError([Problem(f"{spoken(('hooks', self.index), self.tables)}: {what}", self.where, fix)])
 
 
 def _make(settings: Settings, index: int, table: HookTable) -> Hook:
-    row = _Row(index, settings.place("hooks", index), settings.folder, settings.names())
-    options = _options_of(row, table.kind, table.options)
+    row = _Row(index, settings.place("hooks", index), settings.folder, settings.names(), settings.redactor())
+    kind = _kind_of(row, table.kind)
+    options = _options_of(row, kind, table.options)
     try:
-        return KINDS[table.kind](table.name, options)
-    except (OSError, ValueError) as error:
-        raise SettingsError([Problem(f'hook "{table.name}" cannot be made: {error}', row.where)]) from error
+        hook = kind(table.name, options)
+    except (Exception, SystemExit) as error:
+        raise row.refused(f"cannot be made: {told(error, row.redactor)}") from error
+    _require_hook(row, table, hook)
+    return hook
 
 
-def _options_of(row: _Row, kind_name: str, given: dict[str, Any]) -> BaseModel:
+def _require_hook(row: _Row, table: HookTable, made: Hook) -> None:
+    try:
+        Hooks({"*": [made]})
+    except InvalidHookError as error:
+        raise row.refused(f'its kind "{table.kind}" makes no hook: {error}') from error
+    if made.name != table.name:
+        raise row.refused(f'its kind "{table.kind}" gives it another name: {made.name}')
+
+
+def _kind_of(row: _Row, name: str) -> HookKind:
+    """Find a kind, and import it when a plug-in brings it. Raises `SettingsError`."""
+    offer = offer_of(name)
+    if offer is None:
+        raise row.refused(f'there is no kind "{name}"', nearest(name, known_kinds()))
+    try:
+        return offer.load(row.redactor)
+    except KindRefusedError as error:
+        raise row.refused(f'kind "{name}" of {offer.distribution} cannot be used: {error}') from error
+
+
+def _options_of(row: _Row, kind: HookKind, given: dict[str, Any]) -> BaseModel:
     """Check a hook's own keys by its kind. Raises `SettingsError`."""
-    under: Location = ("hooks", row.index)
-    kind = KINDS.get(kind_name)
-    if kind is None:
-        what = f'{spoken(under, row.tables)}: there is no kind "{kind_name}"'
-        raise SettingsError([Problem(what, row.where, nearest(kind_name, KINDS))])
+    model = kind.Options
+    _refuse_unknown(row, model, given)
     try:
-        return kind.Options.model_validate(_with_paths(given, kind.Options, row.folder))
+        return model.model_validate(_with_paths(given, model, row.folder))
     except ValidationError as error:
-        problems = explain(error, kind.Options, lambda _: row.where, under=under, tables=row.tables)
-        raise SettingsError(problems) from None
+        under: Location = ("hooks", row.index)
+        problems = explain(error, model, lambda _: row.where, under=under, tables=row.tables)
+        raise SettingsError(replace(each, what=row.redactor.redact(each.what)) for each in problems) from None
+    except Exception as error:
+        raise row.refused(f"its options cannot be checked: {told(error, row.redactor)}") from error
+
+
+def _refuse_unknown(row: _Row, model: type[BaseModel], given: dict[str, Any]) -> None:
+    """Raise `SettingsError` for keys that a model would ignore, as pydantic's do unless they are told otherwise."""
+    known = {name for field, info in model.model_fields.items() for name in (field, info.alias) if name}
+    unknown = [key for key in given if key not in known]
+    if unknown and model.model_config.get("extra", "ignore") == "ignore":
+        raise row.refused(f"unknown key {unknown[0]}", nearest(unknown[0], known))
 
 
 def _with_paths(options: dict[str, Any], model: type[BaseModel], folder: Path) -> dict[str, Any]:

@@ -106,6 +106,11 @@ def _secret_lines(path: Path, key: str, where: str) -> list[str]:
     return secrets
 
 
+def names_secret_file(key: str) -> bool:
+    """Tell whether an option of this name names a file that holds a secret, as ``token_file`` does."""
+    return key.endswith("_file") and _CREDENTIAL_KEY.search(key.removesuffix("_file")) is not None
+
+
 def redacted(value: Any, secrets: frozenset[Location], location: Location = ()) -> Any:
     """Copy tables and lists with every secret replaced by a mask."""
     if isinstance(value, dict):

@@ -11,10 +11,11 @@ from pydantic_core import PydanticUndefined
 from hookline.contract import Event, parse_webhook_secret, sign_webhook, webhook_message_id
 from hookline.integrations import KINDS
 from hookline.integrations._cloudevent import cloudevent_json
+from hookline.service._tables import HookTable
 from tests.unit.integrations.kinds import build
 
 PAGE = (Path(__file__).parents[3] / "docs" / "hooks.md").read_text(encoding="utf-8")
-SERVICE_KEYS = {"name", "kind", "types", "timeout_seconds"}
+SERVICE_KEYS = set(HookTable.model_fields)
 EXAMPLES: list[dict[str, Any]] = [
     hook
     for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
