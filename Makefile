@@ -12,7 +12,7 @@ PARTS := lint types imports generated coverage
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: acceptance bench bench-quick clean coverage demo format generate generated help imports kafka lint lock test test-shelves test-unit types venv
+.PHONY: acceptance bench bench-quick clean coverage demo example-outage format generate generated help imports kafka lint lock test test-shelves test-unit types venv
 
 acceptance: venv ## Run the black-box suite at ACCEPTANCE on a real broker; ARGS="--jobs 3 clean killed" and the like
 	@test -f $(ACCEPTANCE)/acceptance.py || { echo "no acceptance suite at $(ACCEPTANCE): set ACCEPTANCE=path"; exit 1; }
@@ -35,6 +35,9 @@ coverage: venv ## Run every shelf of tests and report the lines that none reache
 
 demo: $(VENV)/.run-installed ## Watch the whole story on a broker inside the process: needs Python and make only
 	$(BIN)/hookline demo $(ARGS)
+
+example-outage: venv ## Play an outage of one dependency of three, in each way of keeping hooks apart (15 minutes); ARGS="--mode own"
+	@$(BIN)/python -m tests.support.kafka -- $(BIN)/python -m examples.outage $(ARGS)
 
 format: venv ## Format the code and repair what ruff can
 	$(BIN)/ruff check --fix-only --quiet .

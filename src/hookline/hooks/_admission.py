@@ -225,6 +225,7 @@ class Admission:
             for limits, hook in tuple(self._limits.values()):
                 limits.breaker.tick(now, hook.ended)
                 self._metrics.parked_events.set(_parked(limits), hook=hook.name)
+                self._metrics.waiting_events.set(limits.line.count() + limits.parked.count(), hook=hook.name)
                 if limits.breaker.is_open and limits.breaker.may_probe(now):
                     limits.line.call()
 

@@ -81,6 +81,9 @@ class Metrics:
     gates_closed = GaugeSpec(
         _GATE_SCOPE, help="Gates that are closed: of the domain, of hooks, of subjects or of hooks for a subject."
     )
+    waiting_events = GaugeSpec(
+        _HOOK, help="Events that wait until a hook may begin: for its dependency, its rate, a place, or a person."
+    )
     parked_events = GaugeSpec(_HOOK, help="Events that wait for a hook until a person opens what is closed.")
     control_state = GaugeSpec(
         _CONTROL_STATE, help="1 for how the control topic stands; following: all that is closed is known."

@@ -1,0 +1,1 @@
+"""An outage of one dependency of three, in each way of keeping hooks apart."""
