@@ -17,7 +17,7 @@ from hookline.kafka import KafkaClientError
 from hookline.publish import PublishError
 from hookline.service import ListenError, SettingsError
 
-from . import _config, _demo, _dlq, _gate, _hooks, _publish, _run, _topics
+from . import _config, _demo, _dlq, _gate, _hooks, _publish, _replay, _run, _topics
 from ._options import log_to_standard_error
 
 _EXPECTED = (SettingsError, KafkaClientError, PublishError, ContractError, ListenError, DeadLettersError, OSError)
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command("run")(_run.run)
 app.command("publish")(_publish.publish)
 app.command("demo")(_demo.demo)
+app.command("replay")(_replay.replay)
 app.add_typer(_topics.app, name="topics")
 app.add_typer(_dlq.app, name="dlq")
 app.add_typer(_gate.app, name="gate")

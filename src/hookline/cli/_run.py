@@ -19,7 +19,9 @@ import typer
 from hookline.errs import one_line
 from hookline.kafka import EmbeddedBroker
 from hookline.service import (
+    Isolation,
     ListenAddress,
+    Selection,
     Service,
     Settings,
     SettingsError,
@@ -62,31 +64,48 @@ def run(
             help="When the settings cannot be used: answer /livez and /readyz there and try again, instead of ending.",
         ),
     ] = None,
+    hook: Annotated[
+        list[str] | None,
+        typer.Option("--hook", metavar="NAME", help="Run only this hook's own group; may be given several times."),
+    ] = None,
+    without_hook: Annotated[
+        list[str] | None,
+        typer.Option("--without-hook", metavar="NAME", help="Run all but this hook's own group; the same."),
+    ] = None,
 ) -> None:
     """Run a domain's hooks and its reconciler of dead letters.
 
-    At SIGTERM or Ctrl-C what runs is finished; a second one ends at once.
+    With --hook neither the reconciler nor the shared group, which another process must run. At SIGTERM or Ctrl-C what
+    runs is finished; a second one ends at once.
     """
     with ExitStack() as stack:
         broker = stack.enter_context(EmbeddedBroker()) if embedded else None
-        code = run_service(_run(config, broker, _address(stay)))
+        selection = Selection(frozenset(hook or ()), frozenset(without_hook or ()))
+        code = run_service(_run(config, broker, _address(stay), selection))
     raise typer.Exit(code)
 
 
-async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenAddress | None) -> int:
+async def _run(
+    config: Path | None, broker: EmbeddedBroker | None, stay: ListenAddress | None, selection: Selection
+) -> int:
     """Serve until a signal or until a part breaks; tell the exit code."""
     stopping = asyncio.Event()
     _listen_for_signals(stopping)
     threads = ThreadPoolExecutor(thread_name_prefix="asyncio")
     asyncio.get_running_loop().set_default_executor(threads)
-    wiring = await _wire(config, broker, stay, stopping)
+    wiring = await _wire(config, broker, stay, stopping, selection)
     if wiring is None:
         return 0
     configure_service_logging(wiring.settings)
     log_client_lines(wanted=wiring.settings.log.level == "debug")
     if broker is not None:
         _make_topics(wiring.settings, broker)
-    service = Service(wiring.settings, wiring.resolver, config_path=str(config_path(config) or "hookline.toml"))
+    service = Service(
+        wiring.settings,
+        wiring.resolver,
+        config_path=str(config_path(config) or "hookline.toml"),
+        selection=selection,
+    )
     await service.start()
     code = await _serve(service, stopping)
     threads.shutdown(wait=False)
@@ -95,7 +114,11 @@ async def _run(config: Path | None, broker: EmbeddedBroker | None, stay: ListenA
 
 
 async def _wire(
-    config: Path | None, broker: EmbeddedBroker | None, stay: ListenAddress | None, stopping: asyncio.Event
+    config: Path | None,
+    broker: EmbeddedBroker | None,
+    stay: ListenAddress | None,
+    stopping: asyncio.Event,
+    selection: Selection,
 ) -> Wiring | None:
     """Load the settings and make the hooks; None when told to stop while they could not be used."""
 
@@ -104,6 +127,7 @@ async def _wire(
         if broker is not None:
             settings = settings.for_embedded(broker.bootstrap)
         resolver = build_hooks(settings)
+        selection.check(Isolation(settings, resolver))
         if problems := check_connections(settings):
             raise SettingsError(problems)
         return Wiring(settings, resolver)
@@ -133,7 +157,9 @@ async def _serve(service: Service, stopping: asyncio.Event) -> int:
         await service.stop()
     except Exception as error:  # noqa: BLE001 - whatever broke, the process must end, and not as if all were well
         failure = failure or error
-    if failure is not None:
+    if isinstance(failure, SettingsError):
+        _log.critical("settings cannot be used", error=one_line(failure))
+    elif failure is not None:
         _log.critical("ended by a failure", error=one_line(failure), exc_info=failure)
     return 1 if failure else 0
 

@@ -42,9 +42,9 @@ class Commits:
         commit: Callable[[Mapping[Partition, Position]], None],
         every_seconds: float,
         meter: EngineMeter,
-        note: bytes = b"",
+        note_of: Callable[[int], bytes] | None = None,
     ) -> None:
-        self._note = note
+        self._note_of = note_of
         self._partitions = partitions
         self._memory = memory
         self._commit = commit
@@ -115,7 +115,8 @@ class Commits:
         return self._position_of(partition, clean=False)
 
     def _position_of(self, partition: Partition, *, clean: bool) -> Position | None:
-        encoded = partition.encode(self._most_characters, self._state_of, clean=clean, note=self._note)
+        note = b"" if self._note_of is None else self._note_of(partition.number)
+        encoded = partition.encode(self._most_characters, self._state_of, clean=clean, note=note)
         if encoded is None or partition.position is None:
             return None
         if not encoded.whole:

@@ -44,8 +44,8 @@ class Engine:
 
     `open_consumer` makes the group member, on the thread that will own it. Without `dead_letters` the handler must
     never give up. With `memory`, the same object as the handler as a rule, attempts and outcomes outlive the process,
-    and with a `recollection` so do the identities that have completed. `note` is the handler's own, some bytes that stand
-    in every commit. Start and stop on one event loop; everything the handler does runs there.
+    and with a `recollection` so do the identities that have completed. `note_of` gives some bytes that stand in every
+    commit of a partition, for whoever reads them. Start and stop on one event loop; everything the handler does runs there.
     """
 
     def __init__(  # noqa: PLR0913 - what an engine is wired to, each by name
@@ -60,7 +60,7 @@ class Engine:
         meter: EngineMeter | None = None,
         memory: Memory | None = None,
         recollection: Recollection | None = None,
-        note: bytes = b"",
+        note_of: Callable[[int], bytes] | None = None,
     ) -> None:
         self._open_consumer = open_consumer
         self._group = group
@@ -72,7 +72,7 @@ class Engine:
         undertaker = Undertaker(dead_letters, group, self._meter, self.status)
         self._scheduler = Scheduler(handler, memory, settings, observer, undertaker, self._broke)
         self._commits = Commits(
-            self._partitions.values(), memory, self._commit, settings.commit_seconds, self._meter, note
+            self._partitions.values(), memory, self._commit, settings.commit_seconds, self._meter, note_of
         )
         may_bury = dead_letters is not None
         self._openings = Openings(

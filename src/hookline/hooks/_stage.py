@@ -137,7 +137,9 @@ class Stage:
                 return None
             self._resolve(work)
         redrive = work.redrive
-        return None if redrive is not None and (redrive.again or self.memory.is_others(redrive)) else work.event.identity
+        return (
+            None if redrive is not None and (redrive.again or self.memory.is_others(redrive)) else work.event.identity
+        )
 
     def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""

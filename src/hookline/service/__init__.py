@@ -10,12 +10,14 @@ from hookline.service._dead_letters import dead_letters_of, redactor_of
 from hookline.service._gatekeeper import Gatekeeper
 from hookline.service._health import Check, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
+from hookline.service._isolation import Isolation
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
 from hookline.service._logging import configure_service_logging
 from hookline.service._loop import run_service
 from hookline.service._parts import Selection
 from hookline.service._problems import Problem, SettingsError, nearest
+from hookline.service._replay import Replay, ReplayPlan, ReplayReport, ReplayRequest
 from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
@@ -25,9 +27,14 @@ __all__ = [
     "Check",
     "Gatekeeper",
     "HealthServer",
+    "Isolation",
     "ListenAddress",
     "ListenError",
     "Problem",
+    "Replay",
+    "ReplayPlan",
+    "ReplayReport",
+    "ReplayRequest",
     "Selection",
     "Service",
     "Settings",

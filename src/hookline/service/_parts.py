@@ -39,6 +39,11 @@ class Selection:
     only: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
 
+    def check(self, isolation: Isolation) -> None:
+        """Raise SettingsError unless each of these hooks has a group of its own."""
+        isolation.require_own(sorted(self.only), "--hook")
+        isolation.require_own(sorted(self.without), "--without-hook")
+
     @property
     def runs_shared(self) -> bool:
         """Whether the shared group and the reconciler are among them."""
@@ -111,8 +116,8 @@ class PartMaker:
         serves = isolation.is_shared if isolation.own else None
         resolver = self._resolver if serves is None else ServedHooks(self._resolver, serves)
         stage = self._stage(resolver, serves, buries_malformed=True)
-        note = write_roster(isolation.shared_names())
-        return self._part("stage", isolation.shared_group, stage, groups=None, note=note)
+        roster = write_roster(isolation.shared_names())
+        return self._part("stage", isolation.shared_group, stage, groups=None, note_of=lambda _: roster)
 
     def _own(self, hook: str) -> Part:
         """Make the part of one hook, which leaves malformed records to the shared one."""
@@ -136,7 +141,15 @@ class PartMaker:
             known=self._isolation.seats,
         )
 
-    def _part(self, name: str, group: str, stage: Stage, *, groups: frozenset[str] | None, note: bytes = b"") -> Part:
+    def _part(
+        self,
+        name: str,
+        group: str,
+        stage: Stage,
+        *,
+        groups: frozenset[str] | None,
+        note_of: Callable[[int], bytes] | None = None,
+    ) -> Part:
         topic, dead_letter_topic = self._settings.hook_topic(), self._settings.dead_letter_topic()
         engine = Engine(
             open_consumer=partial(GroupConsumer, self._client, group, topic),
@@ -148,7 +161,7 @@ class PartMaker:
             meter=EngineMeter(self._metrics),
             memory=stage.memory,
             recollection=Recollection(TopicReader(self._client), topic, dead_letter_topic, stage.memory, groups=groups),
-            note=note,
+            note_of=note_of,
         )
         return Part(name, group, engine, StallWatch(name, topic, engine.standings), stage)
 

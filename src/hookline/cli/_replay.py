@@ -1,0 +1,115 @@
+"""`hookline replay`: give a hook the past again."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import signal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hookline.contract import format_time
+from hookline.service import Replay, ReplayRequest, build_hooks, run_service
+
+from ._options import ConfigOption, Output, OutputOption, print_json, settings_of
+from ._times import moment_ms, time_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.contract import JsonValue
+    from hookline.service import ReplayPlan, ReplayReport
+
+
+def replay(
+    hook: Annotated[str, typer.Option("--hook", metavar="NAME", help="The hook to run; no other runs.")],
+    since: Annotated[str, typer.Option("--since", metavar="TIME", help="From when: 2h, 7d, or a time in RFC 3339.")],
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Up to when; without it to the end, as it is now.")
+    ] = None,
+    type: Annotated[
+        str, typer.Option("--type", metavar="GLOB", help="Only events of this type; * stands for anything.")
+    ] = "*",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it; without it only the plan is shown.")] = False,
+    config: ConfigOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Run one hook again for the events of a time, also for those that it is done with.
+
+    Without --yes the plan is shown and nothing is run. Interrupted, the same command goes on where it was.
+    """
+    since_ms = moment_ms(since)
+    assert since_ms is not None  # noqa: S101 - None only for None
+    request = ReplayRequest(hook, since_ms, moment_ms(until), type)
+    raise typer.Exit(run_service(_replay(request, config, output, yes=yes)))
+
+
+async def _replay(request: ReplayRequest, config: ConfigOption, output: Output, *, yes: bool) -> int:
+    settings = settings_of(config)
+    stopping = asyncio.Event()
+    async with Replay(settings, build_hooks(settings), request) as replay:
+        plan = await replay.plan()
+        if not yes:
+            _print_plan(plan, output)
+            return 0
+        if output is Output.TEXT:
+            _print_plan(plan, output)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+        report = await replay.run(plan, stopping)
+    _print_report(plan, report, output)
+    return 0 if report.is_complete else 1
+
+
+def _print_plan(plan: ReplayPlan, output: Output) -> None:
+    if output is Output.JSON:
+        print_json(_document(plan))
+        return
+    for line in _plan_lines(plan):
+        typer.echo(line)
+
+
+def _print_report(plan: ReplayPlan, report: ReplayReport, output: Output) -> None:
+    if output is Output.JSON:
+        done: dict[str, JsonValue] = {"done": report.done, "dead_letters": report.dead_letters}
+        print_json({**_document(plan), **done, "is_complete": report.is_complete})
+        return
+    typer.echo(f"done {report.done}, dead letters {report.dead_letters}")
+    if not report.is_complete:
+        typer.echo(f"not complete; to go on: {_command(plan)}")
+
+
+def _plan_lines(plan: ReplayPlan) -> Iterator[str]:
+    request = plan.request
+    until = "the end" if request.until_ms is None else time_text(request.until_ms)
+    yield f"hook {request.hook}, events of type {request.type} from {time_text(request.since_ms)} to {until}"
+    yield f"group {plan.group}{', which goes on where it was' if plan.goes_on else ''}"
+    for each in plan.stretches:
+        yield f"partition {each.partition}: offsets {each.start} to {each.end}, {each.events} events"
+    yield f"{plan.events} events"
+    yield f"to run it, or to go on with it: {_command(plan)}"
+
+
+def _command(plan: ReplayPlan) -> str:
+    """Write the command with its times spelled out: it names the request that is gone on with."""
+    request = plan.request
+    words = ["hookline", "replay", "--hook", request.hook, "--since", format_time(request.since_ms)]
+    words += [] if request.until_ms is None else ["--until", format_time(request.until_ms)]
+    words += [] if request.type == "*" else ["--type", request.type]
+    return shlex.join([*words, "--yes"])
+
+
+def _document(plan: ReplayPlan) -> dict[str, JsonValue]:
+    partitions: list[JsonValue] = [
+        {"partition": each.partition, "start": each.start, "end": each.end, "events": each.events}
+        for each in plan.stretches
+    ]
+    return {
+        "hook": plan.request.hook,
+        "group": plan.group,
+        "goes_on": plan.goes_on,
+        "events": plan.events,
+        "partitions": partitions,
+        "command": _command(plan),
+    }
