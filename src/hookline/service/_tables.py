@@ -58,6 +58,10 @@ def _name(text: str) -> str:
     return text
 
 
+def _name_or_nothing(text: str) -> str:
+    return _name(text) if text else text
+
+
 def _import_path(text: str) -> str:
     if _IMPORT_PATH.fullmatch(text) is None:
         raise ValueError('must be "package.module:attribute"')
@@ -103,6 +107,7 @@ CountOrNone = Annotated[int, BeforeValidator(_number), Field(ge=0)]
 Seconds = Annotated[float, BeforeValidator(_number), Field(ge=0)]
 PositiveSeconds = Annotated[float, BeforeValidator(_number), Field(gt=0)]
 Name = Annotated[str, AfterValidator(_name)]
+NameOrNothing = Annotated[str, AfterValidator(_name_or_nothing)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 Url = Annotated[str, AfterValidator(_url), Field(repr=False)]
 ImportPath = Annotated[str, AfterValidator(_import_path)]
@@ -145,7 +150,7 @@ class TopicsTable(Table):
 
     hook: Name | None = None
     dead_letters: Name | None = None
-    control: Name | Literal[""] | None = None
+    control: NameOrNothing | None = None
     """Empty: there is no control topic."""
 
 
