@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -12,6 +11,7 @@ from zlib import crc32
 
 from hookline.consume._partition import Lane, Partition
 from hookline.hooks._deadlines import Deadlines
+from hookline.testing._clock import told_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,15 +85,9 @@ def virtual(clock: Clock, seed: int) -> Iterator[None]:
     state = random.getstate()
     random.seed(seed)
     logging.disable(logging.CRITICAL)
-    scheduler = "hookline.consume._scheduler"
     try:
         with (
-            patch.object(time, "time", clock.wall),
-            patch.object(time, "time_ns", clock.wall_ns),
-            patch.object(time, "monotonic", clock.monotonic),
-            patch.object(time, "perf_counter", clock.work),
-            patch(f"{scheduler}.time", clock.wall),
-            patch(f"{scheduler}.perf_counter", clock.work),
+            told_by(clock),
             patch.object(Deadlines, "__init__", _begin_deadlines),
             patch.object(Lane, "__hash__", _hash_of_lane),
             patch.object(Partition, "__hash__", _hash_of_partition),

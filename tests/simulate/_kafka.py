@@ -1,4 +1,4 @@
-"""A fake Kafka: topics with holes, a member of the group, a reader, and the sender of dead letters."""
+"""A fake Kafka: a member of the group, a reader, and the sender of dead letters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hookline.kafka import (
     Acknowledgement,
     DeliveryTimeoutError,
     ErrorKind,
+    Fault,
     KafkaClientError,
     PositionsUnknownError,
     Record,
 )
-from hookline.kafka._errors import Fault
+from hookline.testing._topic import message_of
 from tests.simulate._group import Request
 from tests.simulate._setup import LETTERS, TOPIC
-from tests.support.messages import message_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -30,26 +30,6 @@ if TYPE_CHECKING:
 
 FETCH_HEADER = "ce_fetch"
 """Names the delivery, so that a hook and a dead letter can be traced to an epoch."""
-
-
-class Log:
-    """The records of one topic."""
-
-    def __init__(self, name: str, partitions: int) -> None:
-        self.name = name
-        self.records: list[list[Record]] = [[] for _ in range(partitions)]
-        self.ends = [0] * partitions
-
-    def append(self, record: Record, hole: int = 0, tail: int = 0) -> Record:
-        """Put a record at the end, some offsets later, and leave a hole behind it, as the end of a transaction does."""
-        placed = replace(record, offset=self.ends[record.partition] + hole)
-        self.records[record.partition].append(placed)
-        self.ends[record.partition] = placed.offset + 1 + tail
-        return placed
-
-    def after(self, number: int, offset: int, most: int) -> list[Record]:
-        """Give records from an offset on."""
-        return [record for record in self.records[number] if record.offset >= offset][:most]
 
 
 class FakeConsumer:

@@ -10,6 +10,7 @@ from hookline.consume import DeadLetterWriter, Engine, Observer, Recollection
 from hookline.contract import MalformedRecordError
 from hookline.errs import DEFAULT_CLASSIFIERS, Redactor, retryable_error
 from hookline.hooks import Hooks, Stage, StagePolicy
+from hookline.testing._driving import note_closed, open_by_hand
 from tests.simulate._group import Member
 from tests.simulate._kafka import FakeConsumer, FakeReader, FakeSender, fetch_of
 from tests.simulate._loop import VirtualLoop
@@ -133,13 +134,6 @@ class Watcher(Observer):
         self._world.checks.told(fetch_of(delivery.record.headers), outcome)
 
 
-class NoThread:
-    """Stands for the consumer's thread: the history turns the poller."""
-
-    def shutdown(self, *, wait: bool) -> None:
-        """Do nothing."""
-
-
 class Process:
     """A process that can be frozen, and dropped without a word."""
 
@@ -181,11 +175,7 @@ class Process:
             await breaks
 
     def _open_engine(self) -> None:
-        engine = cast("Any", self.engine)
-        engine.open()
-        engine._thread = NoThread()
-        engine._polling = self.loop.create_future()
-        poller = engine._poller
+        poller = cast("Any", open_by_hand(self.engine))
         poller._await = self._await
         poller._rest = partial(self.world.block, self)
         poller.commit = partial(self._write, poller.commit)
@@ -245,7 +235,7 @@ class Process:
         else:
             poller.close()
             self.poll_at = None
-            self.loop.call_soon(cast("Any", self.engine)._polling.set_result, None)
+            self.loop.call_soon(note_closed, self.engine)
 
     def rest(self) -> None:
         """Let the next turn be due when something has happened: turns without any cost time and show nothing."""

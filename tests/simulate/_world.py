@@ -6,9 +6,9 @@ import heapq
 from itertools import count
 from typing import TYPE_CHECKING
 
+from hookline.testing._topic import Log
 from tests.simulate._checks import Checks
 from tests.simulate._group import Group
-from tests.simulate._kafka import Log
 from tests.simulate._process import Process
 from tests.simulate._publisher import Publisher
 from tests.simulate._setup import LETTERS, SESSION_SECONDS, TOPIC

@@ -24,7 +24,7 @@ SETTINGS = [block for block in blocks("toml") if named(block.page) not in ELSEWH
 COMMANDS = [command for command in commands() if "make" not in command.words[0]]
 TARGETS = [command for command in commands() if command.words[0] == "make"]
 TYPED = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "typing").glob("*.py")))
-TYPED_PAGES = {"README.md", "docs/hooks.md", "docs/publishing.md"}
+TYPED_PAGES = {"README.md", "docs/hooks.md", "docs/publishing.md", "docs/testing.md"}
 PROGRAM: Any = typer.main.get_command(app)
 _HELP = {"--help": None}
 

@@ -1,0 +1,150 @@
+"""Runs of a hook taken apart: each step from one suspension to the next, and cuts between them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import types
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
+
+from ._delivery import FirstDelivery, takes_delivery
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+    from contextlib import AbstractContextManager
+
+    from hookline.contract import Event
+    from hookline.hooks import Hook
+
+    from ._time import VirtualTime
+
+HookSource: TypeAlias = "Hook | Callable[[], Any]"
+"""A hook, or what makes one."""
+
+UNWIND_SECONDS: Final = 1.0
+"""How long a hook may go on after it was cancelled: as in the stage, where it is stuck then."""
+
+
+class Run:
+    """One run of a hook, in a task of its own.
+
+    With `cut_at` it is cancelled at that suspension, counted from 1. `around_step` is entered for each step.
+    """
+
+    def __init__(
+        self,
+        hook: Hook,
+        event: Event,
+        time: VirtualTime,
+        *,
+        cut_at: int | None = None,
+        around_step: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self.suspensions = 0
+        self.was_cut = False
+        self._is_abandoned = False
+        self._time = time
+        self._cut_at = cut_at
+        self._around_step = around_step or nullcontext()
+        self._coroutine: Coroutine[Any, Any, Any] | None = None
+        self.task: asyncio.Task[None] = asyncio.get_running_loop().create_task(self._run(hook, event))
+
+    @property
+    def error(self) -> BaseException | None:
+        """What it raised; None when it returned. For one that has ended."""
+        return asyncio.CancelledError() if self.task.cancelled() else self.task.exception()
+
+    def abandon(self) -> None:
+        """End it, whatever it makes of being cancelled."""
+        self._is_abandoned = True
+        self.task.cancel()
+
+    def where(self) -> str:
+        """Tell in which line of the hook it waits, of one that goes on."""
+        code = getattr(self._coroutine, "cr_code", None)
+        found, awaited = "a place that cannot be told", cast("Any", self._coroutine)
+        while awaited is not None:
+            frame = getattr(awaited, "cr_frame", None)
+            if frame is not None and code is not None and frame.f_code.co_filename == code.co_filename:
+                found = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
+            awaited = getattr(awaited, "cr_await", None)
+        return found
+
+    async def _run(self, hook: Hook, event: Event) -> None:
+        handle = cast("Any", hook).handle
+        arguments = (event, FirstDelivery()) if takes_delivery(hook) else (event,)
+        if inspect.iscoroutinefunction(handle):
+            self._coroutine = handle(*arguments)
+            await self.step_by_step()
+            return
+        result = await self._time.in_own_thread(handle, *arguments)
+        if inspect.isawaitable(result):
+            await result
+
+    @types.coroutine
+    def step_by_step(self) -> Generator[object, Any, None]:
+        """Await the hook, with a look at each of its suspensions."""
+        coroutine = cast("Any", self._coroutine)
+        step, argument = coroutine.send, None
+        while True:
+            with self._around_step:
+                try:
+                    awaited = step(argument)
+                except StopIteration:
+                    return
+            self._suspended()
+            try:
+                argument = yield awaited
+            except BaseException as error:
+                if self._is_abandoned:
+                    with suppress(RuntimeError):  # of a hook that ignores even that
+                        coroutine.close()
+                    raise
+                step, argument = coroutine.throw, error
+            else:
+                step = coroutine.send
+
+    def _suspended(self) -> None:
+        self.suspensions += 1
+        if self.suspensions == self._cut_at:
+            self.was_cut = True
+            self.task.cancel()
+
+
+async def made_from(source: HookSource) -> Hook:
+    """Make a hook, with doubles of its own: by what makes one, or as a copy.
+
+    Raises TypeError for a hook that cannot be copied.
+    """
+    if callable(getattr(source, "handle", None)) and not isinstance(source, type):
+        return _copied(cast("Hook", source))
+    made = cast("Any", source)()
+    return cast("Hook", await made if inspect.isawaitable(made) else made)
+
+
+@asynccontextmanager
+async def entered(hook: Hook) -> AsyncIterator[Hook]:
+    """Enter a hook that is a context manager, as the stage does."""
+    if isinstance(hook, AbstractAsyncContextManager):
+        async with hook:
+            yield hook
+    else:
+        yield hook
+
+
+def limit_of(hook: Hook) -> float:
+    """Tell a hook's own time limit, in seconds."""
+    policy_seconds = getattr(getattr(hook, "policy", None), "timeout_seconds", None)
+    return float(policy_seconds or getattr(hook, "timeout_seconds", None) or DEFAULT_TIMEOUT_SECONDS)
+
+
+def _copied(hook: Hook) -> Hook:
+    try:
+        return copy.deepcopy(hook)
+    except Exception as error:
+        text = f"hook {hook.name} cannot be copied ({error}); give a function that makes one, with doubles of its own"
+        raise TypeError(text) from error
