@@ -174,6 +174,7 @@ class Replay:
             )
             stage = await stack.enter_async_context(self._stage(control, metrics))
             engine = self._engine(_Stretched(stage, plan, self._wants), stage, producer, tally)
+            await control.wait()
             await engine.start()
             is_complete = await self._serve(engine, plan, stopping)
         if is_complete:
@@ -208,7 +209,7 @@ class Replay:
             self._settings.stage_policy((*DEFAULT_CLASSIFIERS, kafka_classifier)),
             metrics,
             gates=control.gates,
-            close_gate=control.close_gate,
+            close_gate=control.closer,
             serves=self._serves,
             buries_malformed=False,
             renamed=self._isolation.renamed,
