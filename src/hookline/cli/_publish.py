@@ -39,7 +39,7 @@ def publish(
     One after another; the first that is not confirmed ends it.
     """
     settings = settings_of(config)
-    events = _read(file)
+    events = read_events(file)
     if not events:
         typer.echo(f"hookline: {file}: the list has no events, so there is nothing to publish", err=True)
     rows: list[JsonValue] = []
@@ -66,13 +66,13 @@ async def _publish(
             confirmed(event, await publisher.publish(event))
 
 
-def _read(file: Path) -> list[Event]:
+def read_events(file: Path) -> list[Event]:
     """Read events in their JSON form (`event_from_json`). Raises SettingsError that says what is wrong with the file."""
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         document = json.loads(text)
     except OSError as error:
-        raise _unreadable(file, f"cannot be read: {error.strerror}", "check the path given with --file") from error
+        raise _unreadable(file, f"cannot be read: {error.strerror}", "check the path") from error
     except (ValueError, RecursionError) as error:
         raise _unreadable(file, f"is not JSON: {error}", "give JSON of one event or a list") from error
     documents = document if isinstance(document, list) else [document]

@@ -18,6 +18,7 @@ from ._runs import HookGoneError
 from ._served import ServedHooks
 from ._stage import Stage, StagePolicy
 from ._superseded import is_superseded
+from ._trial import Trial, TrialOutcome, Trials
 from ._troubles import HookTrouble, ReceiverGoneError, TroubleKind
 from ._valid import InvalidHookError
 
@@ -49,6 +50,9 @@ __all__ = [
     "ServedHooks",
     "Stage",
     "StagePolicy",
+    "Trial",
+    "TrialOutcome",
+    "Trials",
     "TroubleKind",
     "hook_in",
     "hooks_of",

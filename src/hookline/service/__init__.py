@@ -10,6 +10,7 @@ from hookline.service._dead_letters import dead_letters_of, redactor_of
 from hookline.service._gatekeeper import Gatekeeper
 from hookline.service._health import Check, HealthServer, ListenError
 from hookline.service._hooks import build_hooks
+from hookline.service._inventory import HookRow, Origin, list_hooks
 from hookline.service._isolation import Isolation
 from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
@@ -21,15 +22,18 @@ from hookline.service._replay import Replay, ReplayPlan, ReplayReport, ReplayReq
 from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
+from hookline.service._trial import try_hook
 from hookline.service._waiting import wait_until_usable
 
 __all__ = [
     "Check",
     "Gatekeeper",
     "HealthServer",
+    "HookRow",
     "Isolation",
     "ListenAddress",
     "ListenError",
+    "Origin",
     "Problem",
     "Replay",
     "ReplayPlan",
@@ -44,10 +48,12 @@ __all__ = [
     "check_settings",
     "configure_service_logging",
     "dead_letters_of",
+    "list_hooks",
     "load_settings",
     "nearest",
     "redactor_of",
     "run_service",
+    "try_hook",
     "wait_until_usable",
     "wanted_topics",
 ]
