@@ -50,10 +50,15 @@ class GroupAdmin(TopicAdmin):
     def committed(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
         """Tell by group and partition what was committed, metadata included; a partition without a commit is missing.
 
-        A group that the client may not see has committed nothing, as far as anybody here could use.
+        They are asked one after another, in this order.
         """
         partitions = self._partitions(topic)
         return {group: self._committed(group, topic, partitions) for group in groups}
+
+    def committed_if_seen(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
+        """Tell the same; a group that the client may not see has committed nothing."""
+        partitions = self._partitions(topic)
+        return {group: self._committed_if_seen(group, topic, partitions) for group in groups}
 
     def has_members(self, group: str) -> bool:
         """Tell whether somebody is in the group, in either group protocol."""
@@ -114,6 +119,14 @@ class GroupAdmin(TopicAdmin):
             raise TopicMissingError(topic, f"topic {topic} does not exist at {self._bootstrap}, or may not be seen")
         return list(range(found[topic].partitions))
 
+    def _committed_if_seen(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Position]:
+        try:
+            return self._committed(group, topic, partitions)
+        except GroupRefusedError as error:
+            if error.code != "GROUP_AUTHORIZATION_FAILED":
+                raise
+            return {}
+
     def _committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Position]:
         request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in partitions])
 
@@ -124,9 +137,9 @@ class GroupAdmin(TopicAdmin):
         try:
             answer = self._asked(group, doing, ask)
         except GroupRefusedError as error:
-            if error.code in {_NO_SUCH_GROUP, "GROUP_AUTHORIZATION_FAILED"}:
-                return {}
-            raise
+            if error.code != _NO_SUCH_GROUP:
+                raise
+            return {}
         places = list(answer.topic_partitions or ())
         for place in places:
             if place.error is not None:

@@ -63,7 +63,7 @@ class TakeOver:
 
     def plan(self, admin: GroupAdmin) -> list[Move]:
         """Tell what is to be moved. Raises SettingsError for new groups without a start."""
-        found = admin.committed(self._groups(), self._topic)
+        found = self._look(admin)
         starts = _Starts(lambda moment: admin.offsets_at(self._topic, moment))
         own = [self._isolation.seats[name] for name in sorted(self._isolation.own)]
         _require_starts([seat for seat in own if self._is_new(seat, found) and seat.start is None], self._isolation)
@@ -71,9 +71,22 @@ class TakeOver:
         back = self._to_shared(found, starts)
         return moves if back is None else [*moves, back]
 
-    def _groups(self) -> list[str]:
-        names = [*self._isolation.seats, *self._isolation.renamed]
-        return [self._shared, *(self._isolation.group_of(name) for name in names)]
+    def _look(self, admin: GroupAdmin) -> dict[str, Positions]:
+        """Look at all groups that may have to move, in an order in which what another process moves is not missed.
+
+        A target is written before its source says or is something else, so sources come first, except that of hooks
+        which share again the groups are sources, and the shared group is the target.
+        """
+        seats = self._isolation.seats.values()
+        shared = [group for seat in seats if not seat.is_own for group in self._groups_of(seat)]
+        own = [group for seat in seats if seat.is_own for group in self._groups_of(seat)]
+        return {
+            **admin.committed_if_seen(shared, self._topic),
+            **admin.committed([self._shared, *own], self._topic),
+        }
+
+    def _groups_of(self, seat: Seat) -> list[str]:
+        return [self._isolation.group_of(name) for name in reversed(_names(seat))]
 
     def _carry_out(self, admin: GroupAdmin, move: Move) -> None:
         for source in move.sources:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 from hookline.kafka import ErrorKind, GroupAdmin, GroupInUseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from hookline.kafka import Moment, Position
 
@@ -25,6 +25,9 @@ class FakeGroups(GroupAdmin):
         self.groups = {group: dict(positions) for group, positions in (committed or {}).items()}
         self.members = set[str]()
         self.crash_after: int | None = None
+        self.looks = 0
+        self.meanwhile: tuple[int, Callable[[], None]] = (0, lambda: None)
+        """Before which look somebody else does something."""
 
     def __enter__(self) -> Self:
         return self
@@ -34,8 +37,18 @@ class FakeGroups(GroupAdmin):
 
     def committed(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
         """Tell what was committed."""
+        return {group: self._look(group, topic) for group in groups}
+
+    def committed_if_seen(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
+        """Tell the same."""
+        return self.committed(groups, topic)
+
+    def _look(self, group: str, topic: str) -> dict[int, Position]:
         del topic
-        return {group: dict(self.groups.get(group, {})) for group in groups}
+        self.looks += 1
+        if self.looks == self.meanwhile[0]:
+            self.meanwhile[1]()
+        return dict(self.groups.get(group, {}))
 
     def has_members(self, group: str) -> bool:
         """Tell whether somebody is in it."""

@@ -178,6 +178,31 @@ def test_a_crash_between_the_steps_only_repeats(isolation: str) -> None:
     assert steps >= 2
 
 
+@pytest.mark.parametrize("isolation", ["shared", "per-hook"])
+@pytest.mark.parametrize("renamed", [False, True])
+def test_two_processes_that_begin_at_once_do_it_once(isolation: str, renamed: bool) -> None:  # noqa: FBT001 - a parameter
+    """P1, P6: whenever one of them does it while the other looks, both end where one alone would have."""
+    hooks = (hook("build", renamed_from="ci") if renamed else Script("ci")), Script("chat")
+    before = {SHARED: everywhere(position(40, *(["chat", "ci"] if isolation == "per-hook" and not renamed else [])))}
+    if isolation == "shared" or renamed:
+        before |= {CI: everywhere(position(20)), CHAT: everywhere(position(30))}
+    wanted = FakeGroups(before)
+    take_over(*hooks, isolation=isolation).run(wanted)
+    for look in range(1, 6):
+        groups = FakeGroups(before)
+
+        def other(groups: FakeGroups = groups) -> None:
+            take_over(*hooks, isolation=isolation).run(groups)
+            if isolation == "per-hook":  # its shared group has begun, and says that it runs nobody
+                groups.groups[SHARED] = everywhere(position(40))
+
+        groups.meanwhile = (look, other)
+        take_over(*hooks, isolation=isolation).run(groups)
+        assert {g: at for g, at in groups.groups.items() if g != SHARED or isolation == "shared"} == {
+            g: at for g, at in wanted.groups.items() if g != SHARED or isolation == "shared"
+        }, look
+
+
 def test_a_group_that_was_left_behind_catches_up() -> None:
     """P6: a hook's group that could not be deleted takes nothing back when the hook has it again."""
     groups = FakeGroups({SHARED: everywhere(position(40, "ci")), CI: everywhere(position(20))})
