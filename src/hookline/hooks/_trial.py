@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from hookline.consume import Delivery, GiveUp, Hold, Raised, Retry, invoke
 from hookline.contract import DeadLetterClass, HookFailure
 from hookline.errs import classify, describe, line_with_cause
-from hookline.kafka import Record
 from hookline.telemetry import Metrics
 
 from ._policy import HookPolicy
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.contract import Event
+    from hookline.kafka import Record
 
     from ._hook import Hook, Resolver
     from ._stage import StagePolicy
@@ -75,11 +75,13 @@ class Trial:
 class Trials:
     """Runs hooks once, as a stage of this policy would: with their time limits, threads, verdicts and delays.
 
-    What bounds a hook among others (concurrency, rate, age) does not count. On the event loop.
+    What bounds a hook among others (concurrency, rate, age) does not count. `record` stands for the one that an event would
+    come in. On the event loop.
     """
 
-    def __init__(self, policy: StagePolicy) -> None:
+    def __init__(self, policy: StagePolicy, record: Record) -> None:
         self._policy = policy
+        self._record = record
 
     async def try_hook(self, name: str, resolver: Resolver, event: Event, known: Sequence[str]) -> Trial:
         """Resolve the event, and when the hook of this name is among its hooks enter it, run it once and leave it.
@@ -113,7 +115,7 @@ class Trials:
     async def _run(self, hook: Hook, event: Event) -> Trial:
         metrics = Metrics(domain="trial")
         stage = Stage(_Only(_Entered(hook)), self._unbounded(hook.name), metrics, leave_seconds=0.0)
-        delivery = Delivery(Record("trial", 0, 0, None, event.subject.encode(errors="replace"), None))
+        delivery = Delivery(self._record)
         delivery.progress = work = Work(event, None)
         async with stage:
             began = time.perf_counter()

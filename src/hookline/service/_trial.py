@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.errs import DEFAULT_CLASSIFIERS
 from hookline.hooks import InvalidHookError, Trials, hooks_of
-from hookline.kafka import kafka_classifier
+from hookline.kafka import Record, kafka_classifier
 from hookline.service._hooks import hooks_from_app, resolver_of, rule_of
 from hookline.service._problems import Problem, SettingsError, nearest
 
@@ -23,7 +23,8 @@ async def try_hook(settings: Settings, name: str, event: Event) -> Trial:
     hook of this name. On the event loop. Raises `SettingsError` when the hook cannot be made or there is none.
     """
     resolver, known = _resolver_with(settings, name)
-    trials = Trials(settings.stage_policy((*DEFAULT_CLASSIFIERS, kafka_classifier)))
+    policy = settings.stage_policy((*DEFAULT_CLASSIFIERS, kafka_classifier))
+    trials = Trials(policy, Record(settings.hook_topic(), 0, 0, None, None, None))
     try:
         return await trials.try_hook(name, resolver, event, known)
     except LookupError:

@@ -13,7 +13,7 @@ from hookline.contract import DeadLetterClass, Event
 from hookline.errs import DEFAULT_CLASSIFIERS, Redactor, attribute, detail
 from hookline.errs import Subject as About
 from hookline.hooks import Condition, HookPolicy, Hooks, Rule, RuledHooks, StagePolicy, Trial, TrialOutcome, Trials
-from tests.support.hooks import QUICK, Acting, Deaf, Script, event_of
+from tests.support.hooks import QUICK, Acting, Deaf, Script, delivery_of, event_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +24,18 @@ CANARY = "c4n4ry-7719"
 
 
 async def trial_of(
-    hook: Hook, event: Event | None = None, *, policy: HookPolicy | None = None, resolver: Resolver | None = None
+    hook: Hook,
+    event: Event | None = None,
+    *,
+    policy: HookPolicy | None = None,
+    resolver: Resolver | None = None,
+    known: Sequence[str] | None = None,
 ) -> Trial:
     """Try a hook."""
     policies = {} if policy is None else {hook.name: policy}
     stage_policy = StagePolicy(QUICK, DEFAULT_CLASSIFIERS, Redactor(secrets=[CANARY]), hooks=policies)
-    return await Trials(stage_policy).try_hook(
-        hook.name, resolver or Hooks({"*": [hook]}), event or event_of(), [hook.name]
+    return await Trials(stage_policy, delivery_of().record).try_hook(
+        hook.name, resolver or Hooks({"*": [hook]}), event or event_of(), [hook.name] if known is None else known
     )
 
 
@@ -203,7 +208,7 @@ async def test_a_resolver_that_raises_is_a_failure(error: BaseException) -> None
 async def test_a_hook_that_nobody_knows_is_an_error() -> None:
     """It is told from one that does not want the event."""
     with pytest.raises(LookupError):
-        await Trials(StagePolicy(QUICK, DEFAULT_CLASSIFIERS, Redactor())).try_hook("gone", Hooks({}), event_of(), [])
+        await trial_of(Script("a"), resolver=Hooks({}), known=())
 
 
 async def test_what_bounds_a_hook_among_others_does_not_count() -> None:
