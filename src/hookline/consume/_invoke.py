@@ -104,6 +104,9 @@ def begin_coroutine(function: Callable[[A], Coroutine[Any, Any, None]], argument
     """
     try:
         coroutine = function(argument)
+    except BaseException as error:  # noqa: BLE001 - the boundary to foreign code; a StopIteration is no end yet
+        return Raised(error)
+    try:
         context = contextvars.copy_context()  # what it sets may not reach the next event of its worker
         awaited = context.run(coroutine.send, None)
     except StopIteration:

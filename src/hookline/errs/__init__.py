@@ -27,6 +27,7 @@ from hookline.errs._sockets import connection_classifier, generic_classifier, ti
 from hookline.errs._sql import sql_classifier
 from hookline.errs._text import one_line
 from hookline.errs._verdict import Verdict
+from hookline.errs._walk import is_of
 from hookline.errs._wraps import (
     attribute,
     dependency_error,
@@ -59,6 +60,7 @@ __all__ = [
     "detail",
     "generic_classifier",
     "http_classifier",
+    "is_of",
     "line_with_cause",
     "location",
     "one_line",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from hookline.errs._text import one_line
+from hookline.errs._walk import is_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,4 +57,4 @@ class HookErrorGroup(ExceptionGroup[Exception]):
 
 def as_exception(error: BaseException) -> Exception:
     """Return `error` itself, or a `HookCrashedError` around what an `ExceptionGroup` cannot hold."""
-    return error if issubclass(type(error), Exception) else HookCrashedError(error)  # type: ignore[return-value]  # past a class that lies about itself
+    return error if is_of(error, Exception) else HookCrashedError(error)

@@ -6,18 +6,25 @@ Types and links are read past whatever a class overrides: `__class__` and `__cau
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from hookline.errs._wraps import WrappedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+E = TypeVar("E", bound=BaseException)
+
 # A chain longer than this is a loop that forgot to end; what lies deeper is not looked at.
 MAX_CHAIN: Final = 256
 
 _cause_of = BaseException.__dict__["__cause__"].__get__
 _members_of = BaseExceptionGroup.__dict__["exceptions"].__get__
+
+
+def is_of(error: object, kind: type[E]) -> TypeGuard[E]:
+    """Tell whether `error` is of a class, past a `__class__` that lies or raises."""
+    return issubclass(type(error), kind)
 
 
 def is_group(error: object) -> TypeGuard[BaseExceptionGroup[BaseException]]:

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from hookline.consume import Raised, Returned, Suspended
+from hookline.errs import is_of
 
 from ._deadlines import Deadlines
 from ._log import say_no_thread_left, say_overdue, say_stuck
@@ -69,7 +70,7 @@ class Call:
 
     def outcome(self, raised: Raised | None) -> Raised | None:
         """Tell what came of it: nothing that it returned, nor its cancellation, when its time was over."""
-        if self.is_expired and (raised is None or isinstance(raised.error, asyncio.CancelledError)):
+        if self.is_expired and (raised is None or is_of(raised.error, asyncio.CancelledError)):
             overdue = TimeoutError(f"not done within {self.limit_seconds:g} s")
             overdue.__cause__ = None if raised is None else raised.error
             return Raised(overdue)

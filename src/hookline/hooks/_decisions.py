@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.consume import GiveUp, Hold, Retry, RetryPolicy, decide
 from hookline.contract import DeadLetterClass, MalformedRecordError
-from hookline.errs import HookErrorGroup, Verdict, classify, describe, line_with_cause, retry_after_seconds
+from hookline.errs import HookErrorGroup, Verdict, classify, describe, is_of, line_with_cause, retry_after_seconds
 from hookline.telemetry import get_logger
 
 from ._doors import HookNotReadyError
@@ -52,11 +52,11 @@ class Decisions:
     def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
         work = delivery.progress
-        if isinstance(error, MalformedRecordError):
+        if is_of(error, MalformedRecordError):
             return GiveUp(DeadLetterClass.MALFORMED, error.code, self._redactor.redact(str(error)))
         if not isinstance(work, Work) or not work.is_resolved:
             return self._refuse(delivery, error)
-        if not isinstance(error, HookErrorGroup | HookNotReadyError):
+        if not (is_of(error, HookErrorGroup) or is_of(error, HookNotReadyError)):
             return self._pause(work, error)
         work.saved = None
         pending = work.pending()
@@ -172,7 +172,7 @@ def _is_gone(error: BaseException | None) -> bool:
     """Tell whether the receiver asks never to be called again, by the error or by one that it was raised from."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
-        if isinstance(error, ReceiverGoneError):
+        if is_of(error, ReceiverGoneError):
             return True
         seen.add(id(error))
         error = BaseException.__dict__["__cause__"].__get__(error)

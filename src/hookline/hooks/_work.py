@@ -73,7 +73,9 @@ class Work:
 
     def error_of(self, run: HookRun) -> BaseException | None:
         """Tell why a hook is not done: what it raised now, or what it failed with for good before."""
-        return self.raised.get(run.name) or (run.failed.error if run.failed else None)
+        if run.name in self.raised:  # never by the error's own truth, which may be false or raise
+            return self.raised[run.name]
+        return run.failed.error if run.failed else None
 
     def errors(self) -> HookErrorGroup | None:
         """Collect what failed, now or before; None when nothing has."""

@@ -15,6 +15,7 @@ import structlog
 from structlog.contextvars import merge_contextvars
 
 from hookline.telemetry._lines import LineFormatter, render_json, renderer_for_people
+from hookline.telemetry._traces import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +78,8 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 def _hand_over(_logger: object, _method: str, event_dict: EventDict) -> tuple[tuple[object, ...], dict[str, Any]]:
     args = event_dict.pop("positional_args", ())
     known = {name: event_dict.pop(name) for name in ("exc_info", "stack_info", "stacklevel") if name in event_dict}
+    if isinstance(known.get("exc_info"), tuple):
+        known["exc_info"] = printable(known["exc_info"])
     event = event_dict.pop("event", "")
     return (event, *args), {**known, "extra": {_FIELDS: dict(event_dict)}}
 

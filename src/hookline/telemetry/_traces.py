@@ -29,6 +29,26 @@ _context_of: Final[Any] = BaseException.__dict__["__context__"].__get__
 _members_of: Final[Any] = BaseExceptionGroup.__dict__["exceptions"].__get__
 
 
+class UnprintableError(Exception):
+    """Stand in a log record for an error that Python's own `traceback` stumbles over; the text says which."""
+
+
+def printable(exc_info: ExcInfo) -> ExcInfo:
+    """Return what any handler can print: what was given, or a stand-in at the same place.
+
+    A handler that is not ours asks an error for what it cannot say, and would raise that into whoever logs.
+    """
+    kind, error, trace = exc_info
+    if _is_small(error):
+        try:
+            traceback.TracebackException(kind, error, trace, limit=1, compact=True)
+        except BaseException:  # noqa: BLE001, S110  # a property of somebody's error may raise anything
+            pass
+        else:
+            return exc_info
+    return UnprintableError, UnprintableError(readable(error)), trace
+
+
 def trace_text(exc_info: ExcInfo) -> str:
     """Return what Python prints: the chain of errors and of each at most 128 frames, the deepest.
 

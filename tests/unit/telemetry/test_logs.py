@@ -395,3 +395,18 @@ def test_without_configuration_the_host_application_decides(caplog: pytest.LogCa
         get_logger("hookline.publish").info("published", event_id="e1")
     (record,) = caplog.records
     assert (record.name, record.getMessage()) == ("hookline.publish", "published")
+
+
+class Unwalkable(Exception):  # noqa: N818 - a class that is wrong on purpose
+    """Will not say what is behind it."""
+
+    __cause__ = property(lambda _: 1 // 0)
+
+
+def test_a_line_of_ours_can_be_printed_by_any_handler(caplog: pytest.LogCaptureFixture) -> None:
+    """A handler that is not ours raises what an error raises when it is looked at; whoever logs may not get that (case 29)."""
+    error = Unwalkable("said")
+    get_logger("test.any").error("failed", exc_info=(Unwalkable, error, None))
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert "Unwalkable: said" in logging.Formatter().formatException(record.exc_info)
