@@ -14,7 +14,7 @@ from hookline.kafka import Record
 from hookline.telemetry import Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from hookline.consume import Outcome
     from hookline.contract import Headers
@@ -67,6 +67,8 @@ def stage_of(  # noqa: PLR0913 - what a stage may be made with, each by name
     close_gate: Callable[[str, str], None] | None = None,
     serves: Callable[[str], bool] | None = None,
     buries_malformed: bool = True,
+    renamed: Mapping[str, str] | None = None,
+    known: Iterable[str] = (),
     metrics: Metrics | None = None,
     leave_seconds: float = 5.0,
 ) -> Stage:
@@ -90,6 +92,8 @@ def stage_of(  # noqa: PLR0913 - what a stage may be made with, each by name
         close_gate=close_gate,
         serves=serves,
         buries_malformed=buries_malformed,
+        renamed=renamed,
+        known=known,
         leave_seconds=leave_seconds,
     )
 
