@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.support.command_line import CommandLine
 
-COMMANDS = ("run", "publish", "topics", "dlq", "config", "hooks", "demo")
+COMMANDS = ("run", "publish", "topics", "dlq", "config", "hooks", "replay", "demo")
 
 
 def test_it_tells_its_version(command_line: CommandLine) -> None:

@@ -35,9 +35,10 @@ def replay(
     config: ConfigOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Run one hook again for the events of a time, also for those that it is done with.
+    """Run one hook again for the events of a time.
 
-    Without --yes the plan is shown and nothing is run. Interrupted, the same command goes on where it was.
+    Also for those that it is done with. Without --yes the plan is shown and nothing is run. Interrupted, the same command
+    goes on where it was.
     """
     since_ms = moment_ms(since)
     assert since_ms is not None  # noqa: S101 - None only for None
