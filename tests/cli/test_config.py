@@ -69,7 +69,7 @@ def test_the_pinned_settings_load(command_line: CommandLine) -> None:
     """The file that people write today is read, its hooks imported and its secret found."""
     pin(command_line)
     done = command_line.run("config", "check")
-    assert (done.code, done.out, done.err) == (0, "ok\n", "")
+    assert (done.code, done.out) == (0, "ok\n")
 
 
 def test_the_hooks_of_file_and_code_are_listed(command_line: CommandLine) -> None:
@@ -202,3 +202,18 @@ def test_problems_are_one_document_for_scripts(command_line: CommandLine) -> Non
     (problem,) = done.json()["problems"]
     assert done.code == 1
     assert problem.keys() == {"what", "where", "fix"}
+
+
+def test_what_a_held_hook_would_stop_is_said(command_line: CommandLine) -> None:
+    """P9: hooks of one group stop each other once the intake is full of events that wait for one; apart they do not."""
+    together = (
+        'domain = "orders"\n[kafka.common]\n"bootstrap.servers" = "127.0.0.1:9"\n[consume]\nwindow_records = 123\n'
+    )
+    hooks = "".join(f'[[hooks]]\nname = "{name}"\nkind = "noop"\n' for name in ("a", "b"))
+    command_line.write("hookline.toml", together + hooks)
+    done = command_line.run("config", "check")
+    assert (done.code, done.out) == (0, "ok\n")
+    assert done.err.startswith("note: a, b share")
+    assert "123 events" in done.err
+    command_line.write("hookline.toml", together + hooks + 'isolation = "own"\nstart = "latest"\n')
+    assert command_line.run("config", "check").err == ""

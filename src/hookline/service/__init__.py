@@ -16,6 +16,7 @@ from hookline.service._listen import ListenAddress
 from hookline.service._load import load_settings
 from hookline.service._logging import configure_service_logging
 from hookline.service._loop import run_service
+from hookline.service._notes import notes_on
 from hookline.service._parts import Selection
 from hookline.service._problems import Problem, SettingsError, nearest
 from hookline.service._replay import Replay, ReplayPlan, ReplayReport, ReplayRequest
@@ -51,6 +52,7 @@ __all__ = [
     "list_hooks",
     "load_settings",
     "nearest",
+    "notes_on",
     "redactor_of",
     "run_service",
     "try_hook",

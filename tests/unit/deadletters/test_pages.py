@@ -50,7 +50,8 @@ def test_a_page_says_what_its_example_is_about() -> None:
     assert len(page.subjects) == 8
     assert page.subjects[1] == "request:r-0"
     assert page.document()["subjects"] == list(page.subjects)
-    assert "request:r-0" in json.dumps(AlertmanagerPager(Receiver("am", "http://am", client=None)).alert(page))
+    pager = AlertmanagerPager(Receiver("am", "http://am", client=None))  # type: ignore[arg-type] # it sends nothing
+    assert "request:r-0" in json.dumps(pager.alert(page))
     assert not any(word in json.dumps(page.document()) for word in ("hunter2", "merge"))
 
 
