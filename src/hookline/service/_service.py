@@ -12,6 +12,7 @@ import httpx2
 from hookline.deadletters import Reconciler, ReconcilerSettings, WaitingPager
 from hookline.hooks import hook_in
 from hookline.kafka import AcknowledgedProducer
+from hookline.service._control import Control
 from hookline.service._dead_letters import redactor_of
 from hookline.service._gauges import keep_gauges
 from hookline.service._groups import GroupKeeper
@@ -78,6 +79,8 @@ class Service:
         isolation = Isolation(settings, resolver)
         selection = selection or Selection()
         selection.check(isolation)
+        topic = settings.control_topic()
+        self._control = Control(settings.domain, topic, self._client, self._producer, self.metrics)
         maker = PartMaker(
             settings,
             isolation,
@@ -86,6 +89,8 @@ class Service:
             producer=self._producer,
             metrics=self.metrics,
             observers=observers,
+            gates=self._control.gates,
+            close_gate=self._control.closer,
         )
         self._parts = maker.make(selection, self._reconciler)
         self._groups = GroupKeeper(self._client, TakeOver(settings.hook_topic(), isolation))
@@ -108,6 +113,7 @@ class Service:
             await stack.enter_async_context(self._health)
             stack.push_async_callback(self._close_producer)
             await self._start_producer()
+            await stack.enter_async_context(self._control)
             await stack.enter_async_context(self._http)
             for stage in self._stages():
                 await stack.enter_async_context(stage)
@@ -154,8 +160,9 @@ class Service:
         return self._reconciler
 
     async def _run(self) -> None:
-        """Have the groups placed, begin to read, and wait until an engine breaks."""
+        """Have the groups placed, learn what is closed, begin to read, and wait until an engine breaks."""
         await self._groups.settle()
+        await self._control.wait()
         for part in self._parts:
             await part.engine.start()
             self._begun.append(part)
