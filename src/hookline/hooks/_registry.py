@@ -62,6 +62,7 @@ class MergedHooks:
         self._resolvers = resolvers
         self._hooks = _distinct(hook for resolver in resolvers for hook in hooks_of(resolver))
         _refuse_equal_names(self._hooks)
+        self._merged: dict[tuple[int, ...], tuple[list[Sequence[Hook]], tuple[Hook, ...]]] = {}
 
     @property
     def hooks(self) -> tuple[Hook, ...]:
@@ -69,8 +70,16 @@ class MergedHooks:
         return self._hooks
 
     def for_event(self, event: Event) -> Sequence[Hook]:
-        """Tell the hooks that any of the resolvers names, each once."""
-        return _distinct(hook for resolver in self._resolvers for hook in resolver.for_event(event))
+        """Tell the hooks that any of the resolvers names, each once; to the same tuples it answers with the same."""
+        answers = [resolver.for_event(event) for resolver in self._resolvers]
+        key = tuple(map(id, answers))
+        known = self._merged.get(key)
+        if known is not None:  # it holds the answers, so their ids are nobody else's
+            return known[1]
+        merged = _distinct(hook for hooks in answers for hook in hooks)
+        if all(type(hooks) is tuple for hooks in answers) and len(self._merged) < _TYPES_REMEMBERED:
+            self._merged[key] = answers, merged
+        return merged
 
 
 def by_name(hooks: Iterable[Hook]) -> dict[str, Hook]:

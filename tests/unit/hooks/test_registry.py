@@ -224,3 +224,13 @@ def test_a_resolver_need_not_list_its_hooks() -> None:
 
     assert hooks_of(Bare()) == ()
     assert names(MergedHooks(Hooks({"*": [Script("a")]}), Bare()), "batch.failed") == ["a", "found"]
+
+
+def test_merged_hooks_answer_the_same_to_the_same() -> None:
+    """Whoever plans by the tuple plans once, also when hooks come from a file and from code."""
+    both = MergedHooks(Hooks({"*": [Script("a")]}), Hooks({"batch.*": [Script("b")]}))
+    first = both.for_event(event_of("batch.failed"))
+    assert [hook.name for hook in first] == ["a", "b"]
+    assert both.for_event(event_of("batch.merged")) is not first
+    assert both.for_event(event_of("batch.failed", subject="other")) is first
+    assert [hook.name for hook in both.for_event(event_of("request.landed"))] == ["a"]

@@ -95,6 +95,26 @@ def test_hooks_of_the_file_get_the_types_they_want(tmp_path: Path) -> None:
     assert names(settings, "request.landed") == ["b"]
 
 
+def test_hooks_of_the_file_get_the_sources_and_conditions_they_want(tmp_path: Path) -> None:
+    """A hook of the file runs for its sources, and when its condition holds; all of what it says must agree."""
+    text = (
+        '[[hooks]]\nname = "a"\nkind = "noop"\nsources = ["/ci/*", "s"]\nwhen = "version == 1"\n'
+        '[[hooks]]\nname = "b"\nkind = "noop"\nsources = ["/ci/*"]\n'
+        '[[hooks]]\nname = "c"\nkind = "noop"\ntypes = ["batch.*"]\nwhen = "version > 1"\n'
+    )
+    assert names(load(tmp_path, text), "batch.failed") == ["a"]
+
+
+@pytest.mark.parametrize("text", ["payload.count >", "paylod.count > 1", "lower(type)", ""])
+def test_a_condition_that_cannot_be_used_is_told_with_its_place(tmp_path: Path, text: str) -> None:
+    """A slip in a condition is a problem of that hook's key, in the file where it stands, when settings are read."""
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, f'[[hooks]]\nname = "a"\nkind = "noop"\nwhen = "{text}"\n')
+    (problem,) = caught.value.problems
+    assert problem.what.startswith('hook "a": when')
+    assert problem.where == str(tmp_path / "hookline.toml")
+
+
 @pytest.mark.parametrize(
     ("app", "expected"),
     [("hooks", "from-code"), ("nested.hooks", "from-code"), ("resolver", "x.y"), ("factory", "orders")],
