@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING
 
+from hookline.hooks import HookDelivery
+from hookline.hooks._hook import takes_delivery
+
 if TYPE_CHECKING:
+    from hookline.contract import Event
     from hookline.hooks import Hook
 
-
-class FirstDelivery:
-    """Stands for the delivery of a first attempt, where there is no stage that would hold it."""
-
-    attempt = 1
-
-    def hold(self, seconds: float) -> None:
-        """Let a hook ask."""
+__all__ = ["arguments_of", "takes_delivery"]
 
 
-def takes_delivery(hook: Hook) -> bool:
-    """Tell whether `handle` takes a delivery beside the event."""
-    try:
-        return "delivery" in inspect.signature(hook.handle).parameters
-    except (TypeError, ValueError):  # a function in C may not tell
-        return False
+def arguments_of(hook: Hook, event: Event) -> tuple[object, ...]:
+    """Tell what `handle` is called with at a first attempt, where there is no stage that would hold it."""
+    return (event, HookDelivery(1, _hear_nothing)) if takes_delivery(hook) else (event,)
+
+
+def _hear_nothing(_: float) -> None:
+    """Let a hook ask."""

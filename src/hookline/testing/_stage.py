@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.consume import Delivery, Outcome
     from hookline.contract import Event, Headers
     from hookline.errs import Classifier
-    from hookline.hooks import Hook, Resolver
+    from hookline.hooks import Hook, HookPolicy, Resolver
 
     from ._seen import Attempt
 
@@ -58,6 +58,7 @@ class HookStage:
         *,
         retry: RetryPolicy | None = None,
         classifiers: Sequence[Classifier] = DEFAULT_CLASSIFIERS,
+        policies: Mapping[str, HookPolicy] | None = None,
         engine: EngineSettings | None = None,
         partitions: int = 1,
     ) -> None:
@@ -68,7 +69,7 @@ class HookStage:
         """What happened, a line each, for people."""
         self._watch = Watch(self._seconds, self._tell)
         self._hooks = WatchedHooks(resolver, self._watch)
-        self._policy = StagePolicy(retry or RetryPolicy(), classifiers, Redactor())
+        self._policy = StagePolicy(retry or RetryPolicy(), classifiers, Redactor(), hooks=policies or {})
         self._settings = engine or EngineSettings()
         self._partitions = partitions
         self._told = _Told(self)
@@ -165,7 +166,7 @@ class HookStage:
 
         Raises ValueError for a hook that is a plain function: nothing could end its thread.
         """
-        if not asyncio.iscoroutinefunction(getattr(self._hooks.real().get(hook), "handle", _coroutine)):
+        if not inspect.iscoroutinefunction(getattr(self._hooks.real().get(hook), "handle", _coroutine)):
             raise ValueError(
                 f"{hook} is a plain function, and a thread that hangs cannot be ended; let it fail instead"
             )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
 
-from ._delivery import FirstDelivery, takes_delivery
+from ._delivery import arguments_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Generator
@@ -76,7 +76,7 @@ class Run:
 
     async def _run(self, hook: Hook, event: Event) -> None:
         handle = cast("Any", hook).handle
-        arguments = (event, FirstDelivery()) if takes_delivery(hook) else (event,)
+        arguments = arguments_of(hook, event)
         if inspect.iscoroutinefunction(handle):
             self._coroutine = handle(*arguments)
             await self.step_by_step()

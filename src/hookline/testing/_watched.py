@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hookline.contract import Event
-    from hookline.hooks import Hook, Resolver
+    from hookline.hooks import Hook, HookDelivery, Resolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class _Coroutine(_Watched):
 
 
 class _CoroutineWithDelivery(_Coroutine):
-    async def handle(self, event: Event, delivery: object = None) -> None:
+    async def handle(self, event: Event, delivery: HookDelivery) -> None:  # type: ignore[override] # as the hook has it
         await self._run(event, event, delivery)
 
 
@@ -149,7 +149,7 @@ class _Function(_Watched):
 
 
 class _FunctionWithDelivery(_Function):
-    def handle(self, event: Event, delivery: object = None) -> Any:
+    def handle(self, event: Event, delivery: HookDelivery) -> Any:  # type: ignore[override] # as the hook has it
         return self._run(event, event, delivery)
 
 

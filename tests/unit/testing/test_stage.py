@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,8 +11,12 @@ from hookline import Event
 from hookline.consume import Done, Duplicate, GiveUp, RetryPolicy
 from hookline.contract import DeadLetterClass, InvalidEventError
 from hookline.errs import retryable_error
+from hookline.hooks import HookPolicy
 from hookline.testing import HookStage, NotSettledError, events
 from tests.unit.testing.hooks import Comment, Hangs, Opened, Plain
+
+if TYPE_CHECKING:
+    from hookline.hooks import HookDelivery
 
 
 async def test_an_event_is_done() -> None:
@@ -179,19 +184,32 @@ async def test_subjects_lie_in_several_partitions() -> None:
 
 
 async def test_a_handle_may_take_the_delivery() -> None:
-    """A hook that wants to know of its attempt is told, watched as it is."""
-    wants: list[object] = []
+    """A hook that wants to know of its attempt is told, and may ask to be run again later."""
 
-    class Wants:
-        name = "wants"
+    class Waits:
+        name = "waits"
 
-        async def handle(self, _: Event, delivery: object = None) -> None:
-            wants.append(delivery)
+        async def handle(self, event: Event, delivery: HookDelivery) -> None:
+            if stage.now < event.version:
+                delivery.hold(60)
 
-    async with HookStage({"*": [Wants()]}) as stage:
+    hooks: Any = {"*": [Waits()]}  # its protocol knows the event alone
+    async with HookStage(hooks) as stage:
+        event = events.batch_failed(version=100)
+        stage.publish(event)
+        await stage.settle()
+        assert [round(attempt.began_at) for attempt in stage.attempts("waits")] == [0, 60, 120]
+        assert isinstance(stage.outcome_of(event), Done)
+
+
+async def test_a_hook_may_have_a_policy() -> None:
+    """What settings say of one hook can be given, and goes before what the hook says itself."""
+    opened = Opened()
+    async with HookStage({"*": [opened]}, policies={"opened": HookPolicy(timeout_seconds=9.0)}) as stage:
+        stage.hang("opened")
         stage.publish(events.batch_failed())
         await stage.settle()
-    assert len(wants) == 1
+        assert stage.attempts("opened")[0].ended_at == pytest.approx(9.0)
 
 
 async def test_stages_share_a_time() -> None:
