@@ -28,6 +28,7 @@ from hookline.service import (
     build_hooks,
     check_connections,
     configure_service_logging,
+    hold_off,
     run_service,
     wait_until_usable,
 )
@@ -93,24 +94,30 @@ async def _run(
     _listen_for_signals(stopping)
     threads = ThreadPoolExecutor(thread_name_prefix="asyncio")
     asyncio.get_running_loop().set_default_executor(threads)
-    wiring = await _wire(config, broker, stay, stopping, selection)
-    if wiring is None:
-        return 0
+    failure: BaseException | None = None
+    while True:
+        wiring = await _wire(config, broker, stay, stopping, selection)
+        if wiring is None:
+            return 0
+        failure = await _serve(await _begin(wiring, config, broker, selection), stopping)
+        if stay is None or not isinstance(failure, SettingsError) or stopping.is_set():
+            break
+        await hold_off(failure, stay, stopping)
+    threads.shutdown(wait=False)
+    code = 1 if failure else 0
+    await _let_go(code)
+    return code
+
+
+async def _begin(wiring: Wiring, config: Path | None, broker: EmbeddedBroker | None, selection: Selection) -> Service:
     configure_service_logging(wiring.settings)
     log_client_lines(wanted=wiring.settings.log.level == "debug")
     if broker is not None:
         _make_topics(wiring.settings, broker)
-    service = Service(
-        wiring.settings,
-        wiring.resolver,
-        config_path=str(config_path(config) or "hookline.toml"),
-        selection=selection,
-    )
+    path = str(config_path(config) or "hookline.toml")
+    service = Service(wiring.settings, wiring.resolver, config_path=path, selection=selection)
     await service.start()
-    code = await _serve(service, stopping)
-    threads.shutdown(wait=False)
-    await _let_go(code)
-    return code
+    return service
 
 
 async def _wire(
@@ -146,7 +153,8 @@ def _make_topics(settings: Settings, broker: EmbeddedBroker) -> None:
     typer.echo(f"to join: {join}", err=True)
 
 
-async def _serve(service: Service, stopping: asyncio.Event) -> int:
+async def _serve(service: Service, stopping: asyncio.Event) -> BaseException | None:
+    """Serve until a signal, or until a part breaks: tell what broke it."""
     broken = asyncio.create_task(service.wait())
     asked = asyncio.create_task(stopping.wait())
     await asyncio.wait((broken, asked), return_when=asyncio.FIRST_COMPLETED)
@@ -161,7 +169,7 @@ async def _serve(service: Service, stopping: asyncio.Event) -> int:
         _log.critical("settings cannot be used", error=one_line(failure))
     elif failure is not None:
         _log.critical("ended by a failure", error=one_line(failure), exc_info=failure)
-    return 1 if failure else 0
+    return failure
 
 
 def _address(text: str | None) -> ListenAddress | None:

@@ -24,7 +24,7 @@ from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
 from hookline.service._trial import try_hook
-from hookline.service._waiting import wait_until_usable
+from hookline.service._waiting import hold_off, wait_until_usable
 
 __all__ = [
     "Check",
@@ -49,6 +49,7 @@ __all__ = [
     "check_settings",
     "configure_service_logging",
     "dead_letters_of",
+    "hold_off",
     "list_hooks",
     "load_settings",
     "nearest",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TRY_SECONDS = 2.0
+_HOLD_OFF_SECONDS = 10.0
 
 _log = get_logger(__name__)
 
@@ -39,6 +40,13 @@ async def wait_until_usable(load: Callable[[], T], listen: ListenAddress, stoppi
                 return None
             problem = _problem_of(load)
     return problem
+
+
+async def hold_off(problem: SettingsError, listen: ListenAddress, stopping: asyncio.Event) -> None:
+    """Answer probes in the same way for a while: the settings were usable, and Kafka has shown that they are not."""
+    async with HealthServer(listen, lambda: [Check("process")], lambda: [_check(problem)], Metrics(domain="unknown")):
+        _log.error("settings cannot be used, trying again", error=str(problem), every_seconds=_HOLD_OFF_SECONDS)
+        await _told(stopping, _HOLD_OFF_SECONDS)
 
 
 def _problem_of(load: Callable[[], T]) -> T | SettingsError:

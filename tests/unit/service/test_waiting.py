@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from hookline.service import ListenAddress, ListenError, Problem, SettingsError, wait_until_usable
+from hookline.service import ListenAddress, ListenError, Problem, SettingsError, hold_off, wait_until_usable
 from tests.support.ports import free_port
 from tests.support.waiting import eventually_async
 
@@ -107,3 +107,21 @@ async def test_an_address_that_is_taken_is_an_error(taken: ListenAddress) -> Non
     """Staying without answering would be staying for nothing."""
     with pytest.raises(ListenError):
         await wait_until_usable(Loading("wrong"), taken, asyncio.Event())
+
+
+async def test_what_kafka_has_refused_is_told_until_the_next_try(
+    listen: ListenAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group that cannot be placed keeps a sidecar alive and not ready, and names why; a stop ends the wait."""
+    problem, stopping = SettingsError([Problem('hook "ci": its group is new', "hookline.toml")]), asyncio.Event()
+    waiting = asyncio.create_task(hold_off(problem, listen, stopping))
+    status, text = 0, ""
+    while not status:
+        status, text = await ready(listen)
+    assert status == 503
+    assert 'hook "ci"' in text
+    stopping.set()
+    await waiting
+    assert await ready(listen) == (0, "")
+    monkeypatch.setattr("hookline.service._waiting._HOLD_OFF_SECONDS", 0.0)
+    await hold_off(problem, listen, asyncio.Event())
