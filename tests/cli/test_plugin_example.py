@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,6 +71,25 @@ def test_a_hook_of_the_installed_package_runs(installed: CommandLine) -> None:
         assert (request.method, request.headers["authorization"]) == ("PUT", "Bearer a-token-of-the-room")
         receiver.default = Answer(status=503)
         assert installed.run("hooks", "test", "merge-room", "--event", "event.json").code == 1
+
+
+def test_a_stage_runs_hooks_of_the_installed_package(installed: CommandLine) -> None:
+    """What is published reaches the hook in a running stage, which asks its condition first."""
+    with Receiver() as receiver:
+        wire(installed, receiver.url)
+        with (installed.folder / "hookline.toml").open("a") as settings:
+            settings.write('when = "version > 3"\n')
+        stage = installed.start("run", "--embedded")
+        [servers] = re.findall(
+            r"^to join: export HOOKLINE_KAFKA__COMMON='(.*)'$", stage.wait_for("started"), re.MULTILINE
+        )
+        events = json.dumps([EVENT | {"version": 3}, EVENT])
+        join = {"HOOKLINE_KAFKA__COMMON": servers}
+        assert installed.run("publish", "--file", "-", stdin=events, environment=join).code == 0
+        [request] = receiver.wait_for(1)
+        assert request.path.endswith("%2F4")
+        assert stage.stop() == 0
+        assert len(receiver.requests) == 1
 
 
 def test_the_packages_own_tests_pass(site: Path) -> None:
