@@ -9,7 +9,7 @@ from hookline.errs._http import http_classifier
 from hookline.errs._sockets import connection_classifier, generic_classifier, timeout_classifier
 from hookline.errs._sql import sql_classifier
 from hookline.errs._verdict import Verdict
-from hookline.errs._walk import chain, face, members, wraps
+from hookline.errs._walk import chain, face, is_of, members, wraps
 from hookline.errs._wraps import ClassifiedError
 
 Classifier: TypeAlias = Callable[[BaseException], Verdict]
@@ -29,7 +29,7 @@ def classify(error: BaseException, classifiers: Sequence[Classifier] = DEFAULT_C
     """Return the verdict on `error`.
 
     On a chain of causes an explicit wrap wins, the outermost of several; else the first verdict from the outermost
-    node inwards, asking the classifiers in order at each. A group that is reached undecided is weighed: the highest
+    node inwards, asking the classifiers in order at each; of what is no `Exception` nobody is asked. A group that is reached undecided is weighed: the highest
     rank among its members, each judged alone, whatever their order; a foreign ExceptionGroup no differently. Nothing
     said is UNKNOWN. Never raises, and takes linear time: a classifier that raises has said nothing.
     """
@@ -55,7 +55,8 @@ def _explicit(found: list[BaseException]) -> Verdict | None:
 
 
 def _asked(found: list[BaseException], classifiers: Sequence[Classifier]) -> Verdict:
-    nodes = [node for node in map(face, found) if node is not None]
+    # What ends a program or a task is no failure that anybody may call retryable (case 9).
+    nodes = [node for node in map(face, found) if node is not None and is_of(node, Exception)]
     verdicts = (_ask(classifier, node) for node in nodes for classifier in classifiers)
     return next((verdict for verdict in verdicts if verdict is not Verdict.UNKNOWN), Verdict.UNKNOWN)
 

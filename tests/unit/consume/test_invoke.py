@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.consume import Raised, Returned, invoke
+from hookline.consume import Raised, Returned, begin_coroutine, invoke
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 
 async def _cancel_itself() -> None:
@@ -67,3 +67,14 @@ async def test_code_that_cancels_its_task_and_returns_harms_nobody_after_it() ->
 
     assert await invoke(cancel_and_return(), lambda: False) == Returned("done")
     assert await invoke(asyncio.sleep(0, "next"), lambda: False) == Returned("next")
+
+
+def test_code_that_cannot_be_called_has_not_ended() -> None:
+    """P1, case 14 (baseexception-from-hook): a StopIteration of the call itself is a failure, not the end of a coroutine."""
+
+    def stop(_: None) -> Coroutine[object, object, None]:
+        raise StopIteration
+
+    result = begin_coroutine(stop, None)
+    assert isinstance(result, Raised)
+    assert isinstance(result.error, StopIteration)

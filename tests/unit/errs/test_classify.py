@@ -413,6 +413,20 @@ def test_a_wrap_raised_from_another_error_still_wraps() -> None:
     assert classify(caught.value) is Verdict.USER
 
 
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), SystemExit(0), KeyboardInterrupt(), GeneratorExit(), BaseException()], ids=repr
+)
+def test_no_classifier_retries_what_ends_a_program(error: BaseException) -> None:
+    """Case 9 (tenacity-swallows-cancel): whatever somebody's rule claims, an exit or a cancellation is never tried again."""
+
+    def everything(_: BaseException) -> Verdict:
+        return Verdict.INFRA_RETRYABLE
+
+    assert classify(error, (everything,)) is Verdict.UNKNOWN
+    assert classify(BaseExceptionGroup("g", [error]), (everything, *DEFAULT_CLASSIFIERS)) is Verdict.UNKNOWN
+    assert classify(ValueError(), (everything,)) is Verdict.INFRA_RETRYABLE
+
+
 def test_a_classifier_that_raises_has_said_nothing() -> None:
     """One broken classifier costs its own opinion, never the delivery's verdict."""
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from hookline.consume import DeadLetterWriter, EngineMeter, EngineSettings, EngineStatus
 from hookline.consume._burial import Undertaker
 from hookline.consume._dedupe import CompletedWindow
 from hookline.consume._partition import Partition
 from hookline.consume._scheduler import Scheduler
-from hookline.contract import DeadLetter, Event, encode_event
-from hookline.hooks import Hook, Hooks
+from hookline.contract import DeadLetter, Event, Headers, encode_event
+from hookline.errs import DEFAULT_CLASSIFIERS, Redactor
+from hookline.hooks import Hook, Hooks, Stage, StagePolicy
 from hookline.kafka import Acknowledgement, Record
+from hookline.telemetry import Metrics
 from tests.support.engine import Watcher
-from tests.support.hooks import event_of, stage_of
+from tests.support.hooks import QUICK, event_of
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from hookline.contract import Headers
+Raw: TypeAlias = tuple[bytes | None, bytes | None, Headers]
+"""Key, value and headers of a record."""
 
 
 class Unprintable(Exception):  # noqa: N818 - what is wrong with it is the point, here and below
@@ -170,9 +173,11 @@ class Post:
     """A sender of dead letters that keeps them."""
 
     letters: list[DeadLetter] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
 
     async def send(self, topic: str, key: bytes | None, value: bytes | None, headers: Headers) -> Acknowledgement:
         """Keep one."""
+        self.records.append(Record(topic, 0, len(self.records), None, key, value, headers))
         self.letters.append(DeadLetter.from_record(key, value, headers))
         return Acknowledgement(topic, 0, len(self.letters) - 1)
 
@@ -188,8 +193,15 @@ class Works:
 
     def feed(self, events: Sequence[Event]) -> None:
         """Give events as if they were fetched."""
+        self.feed_raw([encode_event(event) for event in events])
+
+    def feed_raw(self, raw: Sequence[Raw]) -> None:
+        """Give records as if they were fetched."""
         first = self._partition.last_taken + 1
-        records = [self._record(event, first + place) for place, event in enumerate(events)]
+        records = [
+            Record("test-hook", 0, place, None, key, value, headers)
+            for place, (key, value, headers) in enumerate(raw, first)
+        ]
         size = sum(record.size_bytes for record in records)
         self._partition.take(len(records), size, first + len(records) - 1)
         self._scheduler.receive(self._partition, records)
@@ -200,17 +212,13 @@ class Works:
         end = self._partition.last_taken + 1
         await eventually_async(lambda: self.broken or self._partition.position == end, 10, what="all is settled")
 
-    @staticmethod
-    def _record(event: Event, offset: int) -> Record:
-        encoded = encode_event(event)
-        return Record("test-hook", 0, offset, None, encoded.key, encoded.value, encoded.headers)
-
 
 @asynccontextmanager
-async def works(*hooks: object) -> AsyncIterator[Works]:
+async def works(*hooks: object, redactor: Redactor | None = None) -> AsyncIterator[Works]:
     """Run hooks, all of them for every event, in a real stage on a real scheduler."""
     post, broken = Post(), list[BaseException]()
-    async with stage_of(Hooks({"*": [cast("Hook", hook) for hook in hooks]})) as stage:
+    policy = StagePolicy(retry=QUICK, classifiers=DEFAULT_CLASSIFIERS, redactor=redactor or Redactor())
+    async with Stage(Hooks({"*": [cast("Hook", hook) for hook in hooks]}), policy, Metrics(domain="test")) as stage:
         undertaker = Undertaker(DeadLetterWriter(post, "test-hook_dlq"), "test-hook", EngineMeter(), EngineStatus())
         scheduler = Scheduler(stage, stage.memory, EngineSettings(), Watcher(), undertaker, broken.append)
         partition = Partition(0, CompletedWindow(1_000), 0)
