@@ -7,6 +7,7 @@ import time
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from hookline.consume import Delivery, GiveUp, Hold, Raised, Retry, invoke
@@ -19,7 +20,7 @@ from ._stage import Stage
 from ._work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from hookline.contract import Event
     from hookline.kafka import Record
@@ -102,12 +103,12 @@ class Trials:
     async def _enter(self, hook: Hook, event: Event) -> Trial:
         if not isinstance(hook, AbstractAsyncContextManager):
             return await self._run(hook, event)
-        entered = await invoke(_in_time(hook.__aenter__(), ENTER_SECONDS))
+        entered = await invoke(_in_time(hook.__aenter__, ENTER_SECONDS))
         if isinstance(entered, Raised):
             failure = self._describe(hook.name, entered.error, 0.0)
             return Trial(hook.name, event, TrialOutcome.NOT_ENTERED, failure=failure)
         trial = await self._run(hook, event)
-        left = await invoke(_in_time(hook.__aexit__(None, None, None), LEAVE_SECONDS))
+        left = await invoke(_in_time(partial(hook.__aexit__, None, None, None), LEAVE_SECONDS))
         if isinstance(left, Raised):
             return replace(trial, leaving=self._describe(hook.name, left.error, 0.0))
         return trial
@@ -205,6 +206,6 @@ async def _handle(stage: Stage, delivery: Delivery) -> None:
         await rest
 
 
-async def _in_time(work: Any, seconds: float) -> None:
+async def _in_time(begin: Callable[[], Awaitable[object]], seconds: float) -> None:
     async with asyncio.timeout(seconds):
-        await work
+        await begin()

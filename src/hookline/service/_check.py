@@ -69,6 +69,8 @@ def _open_files(settings: Settings, index: int, key: str, files: object) -> None
     for file in files if isinstance(files, list) else [files]:
         path = settings.path(str(file))
         try:
+            if path.is_fifo():  # opening it would wait for who writes
+                continue
             with path.open("rb"):
                 continue
         except (OSError, ValueError) as error:

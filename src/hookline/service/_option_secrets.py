@@ -69,6 +69,8 @@ def _paths(value: object) -> list[str]:
 
 def _texts(path: Path) -> Iterator[str]:
     try:
+        if not path.is_file():  # a pipe would be waited for, and be empty for the hook
+            return
         with path.open("rb") as file:
             text = file.read(_MOST_BYTES).decode(errors="replace")
     except (OSError, ValueError):  # told where the hook is made or entered

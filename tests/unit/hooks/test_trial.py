@@ -16,7 +16,7 @@ from hookline.hooks import Condition, HookPolicy, Hooks, Rule, RuledHooks, Stage
 from tests.support.hooks import QUICK, Acting, Deaf, Script, delivery_of, event_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from hookline.hooks import Hook, HookDelivery, Resolver
 
@@ -158,6 +158,21 @@ async def test_a_hook_that_cannot_be_entered_is_not_run(error: Exception) -> Non
     assert (trial.outcome, trial.is_ok) == (TrialOutcome.NOT_ENTERED, False)
     assert trial.failure is not None
     assert hook.noted == ["opened"]
+
+
+class Torn(Script):
+    """A hook whose entering is no coroutine, and raises."""
+
+    def __aenter__(self) -> Awaitable[Self]:
+        raise OSError("not even begun")
+
+    async def __aexit__(self, *_: object) -> None:
+        return
+
+
+async def test_a_hook_whose_entering_raises_at_once_is_not_run() -> None:
+    """It is told like any other that cannot be entered."""
+    assert (await trial_of(Torn("a"))).outcome is TrialOutcome.NOT_ENTERED
 
 
 async def test_a_hook_that_cannot_be_left_is_not_ok() -> None:
