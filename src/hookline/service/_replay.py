@@ -29,6 +29,7 @@ from hookline.errs import DEFAULT_CLASSIFIERS
 from hookline.hooks import Place, ServedHooks, Stage, type_pattern
 from hookline.kafka import (
     AcknowledgedProducer,
+    BrokerUnreachableError,
     GroupAdmin,
     GroupConsumer,
     GroupInUseError,
@@ -134,6 +135,7 @@ class Replay:
         self._topic = settings.hook_topic()
         self.group = f"{self._isolation.group_of(request.hook)}.replay-{request.digest}"
         self._thread = ThreadPoolExecutor(1, "kafka-replay")
+        self._admin: GroupAdmin | None = None
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -235,8 +237,9 @@ class Replay:
         broken = asyncio.create_task(engine.wait())
         try:
             while not stopping.is_set():
-                if await self._ask(lambda admin: self._is_complete(admin, plan)):
-                    return True
+                with suppress(BrokerUnreachableError):  # the engine goes on when it is back, and so does this
+                    if await self._ask(lambda admin: self._is_complete(admin, plan)):
+                        return True
                 if broken.done():
                     broken.result()
                 with suppress(TimeoutError):
@@ -263,11 +266,14 @@ class Replay:
         _log.warning("the group of the replay has members still, it is left to them", group=self.group)
 
     async def _ask(self, question: Callable[[GroupAdmin], T]) -> T:
-        def ask() -> T:
-            with GroupAdmin(self._client, _ANSWER_SECONDS) as admin:
-                return question(admin)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, question)
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, ask)
+    def _answer(self, question: Callable[[GroupAdmin], T]) -> T:
+        # A client that was not answered is not asked again: it would wait before it connects once more.
+        admin, self._admin = self._admin or GroupAdmin(self._client, _ANSWER_SECONDS), None
+        answer = question(admin)
+        self._admin = admin
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
