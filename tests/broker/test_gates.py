@@ -6,20 +6,19 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import pytest
-
 from hookline.contract import GateKey, encode_event
 from hookline.hooks import Hooks
 from hookline.service import Gatekeeper, Service, Settings
 from tests.support.engine import until_settled
 from tests.support.hooks import event_of
+from tests.support.kafka import TestBroker
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from hookline import Event
-    from tests.support.kafka import TestBroker
+    from tests.support.kafka import RealKafka
 
 READY_SECONDS = 60
 
@@ -142,11 +141,9 @@ async def test_what_is_closed_waits_and_the_rest_goes_on(broker: TestBroker) -> 
     assert await domain.letters() == 0
 
 
-@pytest.mark.real_broker
-async def test_a_closed_hook_with_a_group_of_its_own_keeps_nobody(broker: TestBroker) -> None:
+async def test_a_closed_hook_with_a_group_of_its_own_keeps_nobody(real_kafka: RealKafka) -> None:
     """P9: in per-hook mode a closed hook keeps back its own group only; the other one's commits go on."""
-    if broker.kind == "embedded":
-        pytest.skip("groups are placed by requests that the embedded broker does not answer")
+    broker = TestBroker(real_kafka)
     domain = Domain(broker, "per-hook")
     async with domain.running() as service:
         await domain.close(hook="ci")
