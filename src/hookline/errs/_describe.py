@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
@@ -14,7 +16,7 @@ from hookline.errs._attribution import attribution
 from hookline.errs._groups import HookCrashedError
 from hookline.errs._http import HttpStatusError, http_status, lost_connection
 from hookline.errs._location import raised_at
-from hookline.errs._retry_after import RETRY_AFTER_LIMIT_SECONDS
+from hookline.errs._retry_after import RETRY_AFTER_LIMIT_SECONDS, parse_retry_after
 from hookline.errs._sockets import connection_classifier
 from hookline.errs._sql import is_sql
 from hookline.errs._text import MAX_LINE_BYTES, clean, cut, dotted, labelled, text_of
@@ -38,6 +40,8 @@ _MAX_NAME_BYTES: Final = 256
 _MAX_CHAINS: Final = 20_000
 _MAX_FACES: Final = 1_000
 
+# Later than any date that is asked for: without the answer's own time a date says nothing.
+_NO_MOMENT: Final = datetime.max.replace(tzinfo=UTC)
 _HOST: Final = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,255}")
 _HOST_PATHS: Final = (
     ("host",),
@@ -114,11 +118,30 @@ def line_with_cause(error: BaseException, *, redactor: Redactor) -> str:
 
 
 def retry_after_seconds(error: BaseException) -> float | None:
-    """Return the longest wait that a receiver asked for anywhere in `error`, at most an hour; None when none did."""
-    answers = [node for node in islice(faces(error), _MAX_FACES) if issubclass(type(node), HttpStatusError)]
-    asked = (peek(answer, "retry_after_seconds") for answer in answers)
-    known = (seconds for seconds in asked if type(seconds) in {int, float})
-    return max((float(min(seconds, RETRY_AFTER_LIMIT_SECONDS)) for seconds in known), default=None)
+    """Return the longest wait that a receiver asked for anywhere in `error`, at most an hour; None when none did.
+
+    Of `HttpStatusError` its own, of an HTTP client's error the answer's `Retry-After`: a date counts from the answer's `Date`.
+    """
+    asked = (_said(_asked_seconds, node) for node in islice(faces(error), _MAX_FACES))
+    return max((seconds for seconds in asked if seconds is not None), default=None)
+
+
+def _asked_seconds(error: BaseException) -> float | None:
+    if http_status(error) is None:
+        return None
+    if isinstance(error, HttpStatusError):
+        seconds = error.retry_after_seconds
+        return None if seconds is None else float(min(seconds, RETRY_AFTER_LIMIT_SECONDS))
+    headers = peek(error, "response", "headers") or peek(error, "headers")
+    return parse_retry_after(headers.get("Retry-After"), _moment(headers.get("Date")))
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return _NO_MOMENT
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def _about(hook: str, subject: str) -> tuple[Subject, ...]:

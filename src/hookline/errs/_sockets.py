@@ -10,6 +10,7 @@ import socket
 import ssl
 from typing import Any, Final
 
+from hookline.errs._names import names
 from hookline.errs._verdict import Verdict
 from hookline.errs._walk import peek
 
@@ -18,6 +19,9 @@ _UNREACHABLE: Final = frozenset(
 )
 _STORAGE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ESTALE})
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN, errno.EINTR})
+_MAIL: Final = frozenset({"smtplib", "aiosmtplib"})
+_MAIL_LOST: Final = frozenset({"SMTPServerDisconnected", "SMTPConnectError", "SMTPTimeoutError"})
+_MAIL_LATER: Final = range(400, 500)
 _CLIENTS: Final = frozenset({"aiohttp", "http", "socket", "ssl", "urllib"})
 
 _trace_of: Final[Any] = BaseException.__dict__["__traceback__"].__get__  # past a class that overrides it
@@ -27,8 +31,12 @@ def connection_classifier(error: BaseException) -> Verdict:
     """Claim what says that the other end cannot be reached: InfraDependencyRetryable.
 
     Connection and resolver errors, TLS failures while connecting, unreachable networks, the kernel's own connect
-    timeout, and the plain `OSError` in which asyncio sums up several failed addresses.
+    timeout, and the plain `OSError` in which asyncio sums up several failed addresses. A mail server by its reply too:
+    lost or 4xx is away, 5xx a refusal (RFC 5321, 4.2.1).
     """
+    mail = _mail_verdict(error)
+    if mail is not Verdict.UNKNOWN:
+        return mail
     if isinstance(error, ConnectionError | socket.gaierror | socket.herror | ssl.SSLError):
         return Verdict.INFRA_DEPENDENCY_RETRYABLE
     if not isinstance(error, OSError):
@@ -64,6 +72,16 @@ def generic_classifier(error: BaseException) -> Verdict:
     return Verdict.INFRA_RETRYABLE if error.errno in _EXHAUSTED else Verdict.UNKNOWN
 
 
+def _mail_verdict(error: BaseException) -> Verdict:
+    known = {name for package, name in names(error) if package in _MAIL}
+    if not known.isdisjoint(_MAIL_LOST):
+        return Verdict.INFRA_DEPENDENCY_RETRYABLE
+    reply = peek(error, "smtp_code") or peek(error, "code") if "SMTPResponseException" in known else None
+    if not isinstance(reply, int):
+        return Verdict.UNKNOWN
+    return Verdict.INFRA_DEPENDENCY_RETRYABLE if reply in _MAIL_LATER else Verdict.INFRA_DEPENDENCY
+
+
 def _sums_up_addresses(error: OSError) -> bool:
     # `asyncio.open_connection` raises an OSError without errno when every address of a host failed, each its own way.
     return type(error) is OSError and error.errno is None and _raiser(error) == "asyncio"
@@ -74,5 +92,5 @@ def _raiser(error: BaseException) -> str:
     trace = _trace_of(error)
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    names = peek(trace, "tb_frame", "f_globals")
-    return str(names.get("__name__", "")).partition(".")[0] if isinstance(names, dict) else ""
+    known = peek(trace, "tb_frame", "f_globals")
+    return str(known.get("__name__", "")).partition(".")[0] if isinstance(known, dict) else ""

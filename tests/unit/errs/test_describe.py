@@ -176,6 +176,41 @@ def test_the_longest_wait_that_was_asked_for() -> None:
     assert retry_after_seconds(ValueError()) is None
 
 
+DATE = "Mon, 30 Nov 2026 10:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7),
+        ({"Retry-After": "86400"}, 3600),
+        ({"Retry-After": "Mon, 30 Nov 2026 10:00:30 GMT", "Date": DATE}, 30),
+        ({"Retry-After": "Mon, 30 Nov 2026 10:00:30 GMT"}, 0),
+        ({"Retry-After": "Mon, 30 Nov 2026 10:00:30 GMT", "Date": "lunchtime"}, 0),
+        ({"Retry-After": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_a_client_passes_on_what_was_asked_for(headers: dict[str, str], seconds: float | None) -> None:
+    """P9: a Retry-After in the answer that a client's error holds is honoured; a date counts from the answer's own time."""
+    request = httpx2.Request("POST", "https://ci.example.com/h")
+    answer = httpx2.Response(429, headers=headers, request=request)
+    assert retry_after_seconds(httpx2.HTTPStatusError("x", request=request, response=answer)) == seconds
+    message = Message()
+    for name, text in headers.items():
+        message[name] = text
+    assert retry_after_seconds(urllib.error.HTTPError("http://x", 429, "m", message, None)) == seconds
+
+
+@pytest.mark.parametrize(
+    "seconds", [10**400, float("inf"), "7", object()], ids=["huge", "infinite", "text", "anything"]
+)
+def test_a_wait_that_is_none_costs_nothing(seconds: object) -> None:
+    """Whatever stands in the field, the answer is at most an hour or none (case 29)."""
+    error = HttpStatusError(429, host="h", retry_after_seconds=seconds)  # type: ignore[arg-type]  # a slip of a hook
+    assert retry_after_seconds(error) in {3600.0, None}
+
+
 def test_secrets_are_hidden_before_the_cut() -> None:
     """A secret that the cut would split is gone all the same (P15, case 18)."""
     text = "x" * 4060 + f" Authorization: Bearer {CANARY}"
