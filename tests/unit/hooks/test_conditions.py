@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hookline.contract import Event
@@ -171,14 +171,16 @@ def test_a_time_that_no_calendar_has_is_an_error() -> None:
         Condition("timestamp.getFullYear() == 1").holds(Event(id="1", source="s", type="t", timestamp_ms=10**17))
 
 
-_SCALAR = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5)
-_JSON = _SCALAR | st.lists(_SCALAR, max_size=3) | st.dictionaries(st.text(max_size=5), _SCALAR, max_size=3)
+_TEXT = st.text("aä🎉\ud800 0'", max_size=4)
+_SCALAR = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | _TEXT
+_JSON = _SCALAR | st.lists(_SCALAR, max_size=2) | st.dictionaries(_TEXT, _SCALAR, max_size=2)
 _COMPILED = [
     Condition(text)
     for text in ("payload.a > payload.b", "payload.a == payload.b", "payload.a && payload.b", "payload == payload")
 ]
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["a", "b"]), _JSON))
 def test_a_condition_answers_or_raises_its_own_error(payload: dict[str, Any]) -> None:
     """Whatever a payload holds: true, false, or a ConditionError, and nothing else."""
