@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import os
 import platform
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.support.command_line import CommandLine
 from tests.support.kafka import NoKafkaError, RealKafka, real_kafka
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 _KAFKA = pytest.StashKey[RealKafka]()
 _NO_KAFKA = pytest.StashKey[str]()
 _RAN = pytest.StashKey[set[str]]()
+
+
+# A machine that is busy is slow: how long an example takes says nothing of the code.
+settings.register_profile("hookline", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "hookline")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -32,6 +32,8 @@ LOG_FIELDS: Final[dict[str, str]] = {
     "elapsed_seconds": "How long it took.",
     "timeout_seconds": "The time limit that has passed.",
     "late_seconds": "How long it is past its time.",
+    "open_seconds": "How long a breaker was open.",
+    "release": "What a person does to release what is held.",
     "waited_seconds": "How long it was waited for.",
     "every_seconds": "How often it is tried.",
     "at_most_seconds": "How long it is waited for at most.",
