@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.errs import (
+    HookErrorGroup,
     HttpStatusError,
     Verdict,
     attribute,
@@ -48,7 +49,13 @@ def members() -> st.SearchStrategy[Exception]:
 def test_the_order_of_members_says_nothing(both: tuple[list[Exception], list[Exception]]) -> None:
     """A group means the same in any order."""
     given_order, any_order = both
-    assert classify(ExceptionGroup("g", given_order)) is classify(ExceptionGroup("g", any_order))
+    verdict = classify(ExceptionGroup("g", given_order))
+    assert classify(ExceptionGroup("g", any_order)) is verdict
+    for order in both:
+        hooks = HookErrorGroup.of((f"hook-{place}", error) for place, error in enumerate(order))
+        assert hooks is not None
+        assert classify(hooks) is verdict
+        assert len(str(hooks).splitlines()) == 1
 
 
 @given(st.lists(members(), min_size=1, max_size=6))

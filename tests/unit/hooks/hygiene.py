@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 from hookline.consume import DeadLetterWriter, EngineMeter, EngineSettings, EngineStatus
 from hookline.consume._burial import Undertaker
 from hookline.consume._dedupe import CompletedWindow
 from hookline.consume._partition import Partition
 from hookline.consume._scheduler import Scheduler
-from hookline.contract import DeadLetter, Event, Headers, encode_event
-from hookline.errs import DEFAULT_CLASSIFIERS, Redactor
+from hookline.contract import DeadLetter, Event, Headers, MalformedRecordError, encode_event
+from hookline.errs import DEFAULT_CLASSIFIERS, HookErrorGroup, Redactor, user_error
 from hookline.hooks import Hook, Hooks, Stage, StagePolicy
+from hookline.hooks._doors import HookNotReadyError
 from hookline.kafka import Acknowledgement, Record
 from hookline.telemetry import Metrics
 from tests.support.engine import Watcher
@@ -112,6 +113,56 @@ def cyclic_group() -> BaseException:
     group = ExceptionGroup("g", [member])
     member.__cause__ = group
     return group
+
+
+def raising(make: Callable[[], BaseException]) -> Callable[[Event], NoReturn]:
+    """Make an act that raises."""
+
+    def act(_: Event) -> NoReturn:
+        raise make()
+
+    return act
+
+
+ERRORS: list[Callable[[], BaseException]] = [
+    lambda: SystemExit(0),
+    KeyboardInterrupt,
+    StopIteration,
+    StopAsyncIteration,
+    GeneratorExit,
+    lambda: asyncio.CancelledError("self-made"),
+    lambda: BaseException("bare"),
+    Unprintable,
+    Exiting,
+    Lying,
+    LyingCrash,
+    Unanswering,
+    Falsy,
+    Undecided,
+    Circular,
+    deep_group,
+    cyclic_group,
+    lambda: BaseExceptionGroup("", [asyncio.CancelledError()]),
+    lambda: BaseExceptionGroup("", [SystemExit(0), KeyboardInterrupt()]),
+    lambda: ExceptionGroup("", [Lying(), Unprintable(), Undecided()]),
+    lambda: user_error(Lying()),
+    lambda: HookNotReadyError("not mine to say"),
+    lambda: MalformedRecordError("decode_error", "of something else"),
+    lambda: HookErrorGroup("not mine to say", [ValueError()]),
+]
+
+
+def cancel_own_task(_: Event) -> None:
+    """Cancel the task that runs this."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+def cancel_and_raise(event: Event) -> None:
+    """Cancel the task that runs this, and raise something else."""
+    cancel_own_task(event)
+    raise ValueError("cancelled, and more")
 
 
 def act_of(event: Event) -> str:

@@ -6,31 +6,22 @@ events of the same subject and of others run on, and what the hook did is its ow
 
 from __future__ import annotations
 
-import asyncio
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.contract import DeadLetterClass, Event, MalformedRecordError
-from hookline.errs import HookErrorGroup, user_error
-from hookline.hooks._doors import HookNotReadyError
+from hookline.contract import DeadLetterClass, Event
 from tests.support.hooks import event_of
 from tests.unit.hooks.hygiene import (
+    ERRORS,
     Bad,
     BadFunction,
-    Circular,
-    Exiting,
-    Falsy,
     Fine,
-    Lying,
-    LyingCrash,
-    Unanswering,
-    Undecided,
-    Unprintable,
-    cyclic_group,
-    deep_group,
+    cancel_and_raise,
+    cancel_own_task,
     happenings,
+    raising,
     works,
 )
 
@@ -38,43 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PLACE: ContextVar[str] = ContextVar("_PLACE", default="nobody's")
-
-
-def raising(make: Callable[[], BaseException]) -> Callable[[Event], NoReturn]:
-    """Make an act that raises."""
-
-    def act(_: Event) -> NoReturn:
-        raise make()
-
-    return act
-
-
-ERRORS: list[Callable[[], BaseException]] = [
-    lambda: SystemExit(0),
-    KeyboardInterrupt,
-    StopIteration,
-    StopAsyncIteration,
-    GeneratorExit,
-    lambda: asyncio.CancelledError("self-made"),
-    lambda: BaseException("bare"),
-    Unprintable,
-    Exiting,
-    Lying,
-    LyingCrash,
-    Unanswering,
-    Falsy,
-    Undecided,
-    Circular,
-    deep_group,
-    cyclic_group,
-    lambda: BaseExceptionGroup("", [asyncio.CancelledError()]),
-    lambda: BaseExceptionGroup("", [SystemExit(0), KeyboardInterrupt()]),
-    lambda: ExceptionGroup("", [Lying(), Unprintable(), Undecided()]),
-    lambda: user_error(Lying()),
-    lambda: HookNotReadyError("not mine to say"),
-    lambda: MalformedRecordError("decode_error", "of something else"),
-    lambda: HookErrorGroup("not mine to say", [ValueError()]),
-]
 
 
 def change(name: str) -> Callable[[Event], object]:
@@ -87,19 +41,6 @@ def change(name: str) -> Callable[[Event], object]:
         "slot": lambda event: delattr(event, "id"),
     }
     return payload[name]
-
-
-def cancel_own_task(_: Event) -> None:
-    """Cancel the task that runs this."""
-    task = asyncio.current_task()
-    assert task is not None
-    task.cancel()
-
-
-def cancel_and_raise(event: Event) -> None:
-    """Cancel the task that runs this, and raise something else."""
-    cancel_own_task(event)
-    raise ValueError("cancelled, and more")
 
 
 KINDS: dict[str, Callable[[Callable[[Event], object]], Any]] = {
