@@ -70,8 +70,8 @@ class _Check:
 
     async def ends_by_itself(self) -> None:
         """Check a run that nobody disturbs."""
-        hook = await made_from(self._source)
-        async with entered(hook):
+        hook = await made_from(self._source, self._time)
+        async with entered(hook, self._time):
             before = asyncio.all_tasks()
             run, seconds = Run(hook, self._event, self._time, around_step=self._look.steps), limit_of(hook)
             has_ended = await self._time.let_pass(self._time.now + seconds, run.task.done)
@@ -87,8 +87,8 @@ class _Check:
 
     async def ends_when_cancelled(self, cut_at: int) -> bool:
         """Check a run that is cancelled at a suspension; tells whether it came to that."""
-        hook = await made_from(self._source)
-        async with entered(hook):
+        hook = await made_from(self._source, self._time)
+        async with entered(hook, self._time):
             before = asyncio.all_tasks()
             run = Run(hook, self._event, self._time, cut_at=cut_at, around_step=self._look.steps)
             await self._time.let_pass(self._time.now + limit_of(hook), lambda: run.was_cut or run.task.done())

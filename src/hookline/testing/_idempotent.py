@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-import inspect
 from itertools import count
-from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from ._double import Double
-from ._steps import UNWIND_SECONDS, HookSource, Run, entered, limit_of, made_from
+from ._steps import UNWIND_SECONDS, HookSource, Run, entered, limit_of, made_from, told
 from ._time import VirtualTime, virtual_time
 
 if TYPE_CHECKING:
@@ -63,8 +60,8 @@ class _Courses:
 
     async def expected(self) -> object:
         """Tell the effects of one run. Raises AssertionError when there are none to be seen."""
-        hook = await made_from(self._source)
-        async with entered(hook):
+        hook = await made_from(self._source, self._time)
+        async with entered(hook, self._time):
             before = await self._seen(hook)
             await self._run_to_the_end(hook, "alone")
             after = await self._seen(hook)
@@ -76,8 +73,8 @@ class _Courses:
 
     async def compare(self, expected: object, cuts: tuple[int | None, ...], course: str) -> bool:
         """Check the effects of runs that are cut, or not, and of one more; tells whether all the cuts took place."""
-        hook = await made_from(self._source)
-        async with entered(hook):
+        hook = await made_from(self._source, self._time)
+        async with entered(hook, self._time):
             for cut_at in cuts:
                 if not await self._run_until(hook, cut_at):
                     return False
@@ -113,16 +110,11 @@ class _Courses:
         raise AssertionError(f"hook {hook.name} did not end within {seconds:g} s, {course}; it waits at {where}")
 
     async def _seen(self, hook: Hook) -> object:
-        seen = self._effects(hook)
-        if inspect.isawaitable(seen):
-            asked = asyncio.ensure_future(seen)
-            await self._time.let_pass(inf, asked.done)
-            seen = asked.result()
-        return copy.deepcopy(seen)
+        return copy.deepcopy(await told(self._effects(hook), self._time))
 
 
 def _calls_of_doubles(hook: Hook) -> dict[str, object]:
-    doubles = {name: value for name, value in vars(hook).items() if isinstance(value, Double)}
+    doubles = {name: value for name, value in getattr(hook, "__dict__", {}).items() if isinstance(value, Double)}
     if not doubles:
         raise TypeError(
             f"the effects of hook {hook.name} cannot be seen: none of its attributes is a Double; "

@@ -34,6 +34,8 @@ _DOMAIN: Final = "test"
 _DAY_SECONDS: Final = 86_400.0
 _DRAIN_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 1.0
+_COMMIT_SECONDS: Final = 1.0
+"""More than a process has: the time of a day is made of these."""
 _MOST_TOLD: Final = 5
 
 
@@ -70,7 +72,7 @@ class HookStage:
         self._watch = Watch(self._seconds, self._tell)
         self._hooks = WatchedHooks(resolver, self._watch)
         self._policy = StagePolicy(retry or RetryPolicy(), classifiers, Redactor(), hooks=policies or {})
-        self._settings = engine or EngineSettings()
+        self._settings = engine or EngineSettings(commit_seconds=_COMMIT_SECONDS)
         self._partitions = partitions
         self._told = _Told(self)
         self._open = ExitStack()

@@ -7,6 +7,7 @@ import copy
 import inspect
 import types
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from hookline.hooks import DEFAULT_TIMEOUT_SECONDS
@@ -52,11 +53,21 @@ class Run:
         self._around_step = around_step or nullcontext()
         self._coroutine: Coroutine[Any, Any, Any] | None = None
         self.task: asyncio.Task[None] = asyncio.get_running_loop().create_task(self._run(hook, event))
+        time.followers.append(self)
+        time.be_patient()
+        self.task.add_done_callback(lambda _: time.followers.remove(self))
 
     @property
     def error(self) -> BaseException | None:
         """What it raised; None when it returned. For one that has ended."""
         return asyncio.CancelledError() if self.task.cancelled() else self.task.exception()
+
+    def moved(self) -> None:
+        """Be told that the time has moved."""
+
+    def is_at_work(self) -> bool:
+        """Tell that it goes on."""
+        return True
 
     def abandon(self) -> None:
         """End it, whatever it makes of being cancelled."""
@@ -115,25 +126,47 @@ class Run:
             self.task.cancel()
 
 
-async def made_from(source: HookSource) -> Hook:
+async def made_from(source: HookSource, time: VirtualTime) -> Hook:
     """Make a hook, with doubles of its own: by what makes one, or as a copy.
 
     Raises TypeError for a hook that cannot be copied.
     """
     if callable(getattr(source, "handle", None)) and not isinstance(source, type):
         return _copied(cast("Hook", source))
-    made = cast("Any", source)()
-    return cast("Hook", await made if inspect.isawaitable(made) else made)
+    return cast("Hook", await told(cast("Any", source)(), time))
+
+
+async def told(value: Any, time: VirtualTime) -> Any:
+    """Give a value, or what it gives when it is awaited, whatever time that takes."""
+    if not inspect.isawaitable(value):
+        return value
+    asked = asyncio.ensure_future(value)
+    await time.let_pass(inf, asked.done)
+    return await asked
 
 
 @asynccontextmanager
-async def entered(hook: Hook) -> AsyncIterator[Hook]:
-    """Enter a hook that is a context manager, as the stage does."""
-    if isinstance(hook, AbstractAsyncContextManager):
-        async with hook:
-            yield hook
-    else:
-        yield hook
+async def entered(hook: Hook, time: VirtualTime) -> AsyncIterator[None]:
+    """Keep a hook that is a context manager entered, in a task of its own as the stage does. Raises what it raises."""
+    if not isinstance(hook, AbstractAsyncContextManager):
+        yield
+        return
+    opened, closing = asyncio.Event(), asyncio.Event()
+    keeper = asyncio.ensure_future(_keep(hook, opened, closing))
+    try:
+        await time.let_pass(inf, lambda: opened.is_set() or keeper.done())
+        if keeper.done():
+            await keeper
+        yield
+    finally:
+        closing.set()
+        await told(keeper, time)
+
+
+async def _keep(hook: AbstractAsyncContextManager[object], opened: asyncio.Event, closing: asyncio.Event) -> None:
+    async with hook:
+        opened.set()
+        await closing.wait()
 
 
 def limit_of(hook: Hook) -> float:

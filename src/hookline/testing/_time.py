@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 _MOST_TURNS: Final = 100_000
 _BREATH_SECONDS: Final = 0.001
 _THREAD_SECONDS: Final = 5.0
-_SOCKET_SECONDS: Final = 0.1
+_OTHERS_SECONDS: Final = 0.1
 _OWN_SOCKETS: Final = 1
 """The loop itself listens to one, for calls from other threads."""
 
+_IDLE_THREADS: Final = ("MainThread", "asyncio_", "hook_", "hookline.testing")
+"""Of which it is known whether they work; their names begin so."""
+
+_wakes_a_sleeper: Any = vars(asyncio.futures)["_set_result_unless_cancelled"]
 _sleep = time.sleep
 _real_seconds = time.monotonic
 
@@ -42,12 +46,14 @@ class Follower(Protocol):
 class VirtualTime:
     """The time of one event loop. It stands still until somebody lets it pass.
 
-    Then it jumps from timer to timer, each time once nothing can happen without. A thread that works is waited for in
-    real time, up to 5 s, and while a hook runs an open socket is, up to 0.1 s: what they bring comes first.
+    Then it jumps from timer to timer, each time once nothing can happen without. What needs real time has it: a thread
+    of the loop that works up to 5 s; and while a hook runs, which may wait for an open socket or for somebody's own thread,
+    those up to 0.1 s. What they bring comes first.
     """
 
     def __init__(self, loop: asyncio.BaseEventLoop) -> None:
         self.loop = loop
+        self._owner = asyncio.current_task(loop)
         self.now = loop.time()
         self.followers: list[Follower] = []
         self._wall_ahead = time.time() - self.now
@@ -99,6 +105,17 @@ class VirtualTime:
             await self.quiet()
         return is_over()
 
+    def call_at(
+        self, when: float, callback: Callable[..., object], *arguments: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Set a timer, as the loop does.
+
+        Raises RuntimeError for the sleep of the test itself: it would wait for ever, since nobody lets time pass meanwhile.
+        """
+        if callback is _wakes_a_sleeper and asyncio.current_task(self.loop) is self._owner:
+            raise RuntimeError("time stands still while a test sleeps: write `await stage.advance(seconds)` instead")
+        return type(self.loop).call_at(self.loop, when, callback, *arguments, context=context)
+
     def in_thread(self, executor: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
         """Run a function in a thread, as the loop does, and know of it."""
         future = type(self.loop).run_in_executor(self.loop, executor, function, *arguments)
@@ -147,9 +164,12 @@ class VirtualTime:
             return 0.0
         if self._in_threads:
             return _THREAD_SECONDS
-        sockets = vars(self.loop).get("_selector")
-        has_sockets = sockets is not None and len(sockets.get_map()) > _OWN_SOCKETS
-        return _SOCKET_SECONDS if has_sockets and any(follower.is_at_work() for follower in self.followers) else 0.0
+        is_at_work = any(follower.is_at_work() for follower in self.followers)
+        return _OTHERS_SECONDS if is_at_work and (self._has_sockets() or _has_threads()) else 0.0
+
+    def _has_sockets(self) -> bool:
+        selector = vars(self.loop).get("_selector")
+        return selector is not None and len(selector.get_map()) > _OWN_SOCKETS
 
 
 _open: list[VirtualTime] = []
@@ -173,7 +193,11 @@ def virtual_time() -> Iterator[VirtualTime]:
         kind = f"{type(loop).__module__}.{type(loop).__qualname__}"
         raise RuntimeError(f"{kind} keeps its own clock: run the tests of hooks on asyncio's event loop")  # noqa: TRY004 - the loop is right, for others
     virtual = VirtualTime(loop)
-    own: dict[str, object] = {"time": virtual.monotonic, "run_in_executor": virtual.in_thread}
+    own: dict[str, object] = {
+        "time": virtual.monotonic,
+        "call_at": virtual.call_at,
+        "run_in_executor": virtual.in_thread,
+    }
     vars(loop).update(own)
     _open.append(virtual)
     try:
@@ -183,6 +207,11 @@ def virtual_time() -> Iterator[VirtualTime]:
         _open.remove(virtual)
         for name in own:
             del vars(loop)[name]
+
+
+def _has_threads() -> bool:
+    """Tell whether there are threads of which nobody knows whether they work, such as a database client's own."""
+    return any(not thread.name.startswith(_IDLE_THREADS) for thread in threading.enumerate())
 
 
 def _run_for(future: asyncio.Future[Any], function: Callable[..., Any], *arguments: Any) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 
@@ -76,3 +76,22 @@ async def test_cleaning_up_is_no_swallowing() -> None:
                 raise
 
     await assert_bounds_its_work(CleansUp())
+
+
+async def test_a_hook_is_entered_in_its_own_time() -> None:
+    """A hook that takes its time to open is waited for, and left in the task that entered it."""
+    tasks: list[asyncio.Task[object] | None] = []
+
+    class Slowly(Opened):
+        async def __aenter__(self) -> Self:
+            await asyncio.sleep(60)
+            tasks.append(asyncio.current_task())
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            await asyncio.sleep(60)
+            tasks.append(asyncio.current_task())
+
+    await assert_bounds_its_work(Slowly())
+    assert len(tasks) >= 2
+    assert tasks[0] is tasks[1]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import socket
 import subprocess
 import sys
@@ -55,6 +56,33 @@ async def test_a_socket_comes_before_a_timer_while_a_hook_runs() -> None:
         await stage.settle()
         assert [attempt.succeeded for attempt in stage.attempts("asks")] == [True]
     assert answers == [b"hello"]
+
+
+async def test_somebodys_own_thread_comes_before_a_timer_while_a_hook_runs() -> None:
+    """A client with a thread of its own, as some databases have, answers before the hook's time limit."""
+    calls: queue.SimpleQueue[asyncio.Future[int] | None] = queue.SimpleQueue()
+
+    def answer() -> None:
+        while (asked := calls.get()) is not None:
+            asked.get_loop().call_soon_threadsafe(asked.set_result, 7)
+
+    class Asks:
+        name = "asks"
+        timeout_seconds = 0.01
+
+        async def handle(self, _: object) -> None:
+            asked = asyncio.get_running_loop().create_future()
+            calls.put(asked)
+            assert await asked == 7
+
+    client = threading.Thread(target=answer)
+    client.start()
+    async with HookStage({"*": [Asks()]}) as stage:
+        stage.publish(events.batch_failed())
+        await stage.settle()
+        assert [attempt.succeeded for attempt in stage.attempts("asks")] == [True]
+    calls.put(None)
+    client.join()
 
 
 async def test_a_silent_server_does_not_hold_time_up() -> None:
