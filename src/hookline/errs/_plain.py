@@ -91,7 +91,12 @@ class PlainWriter:
                 self.has_cut = True
                 break
             listed.append(self._value(name, value, depth))
-        return listed
+        return [listed[0], MASK] if self._is_secret_pair(listed) else listed
+
+    def _is_secret_pair(self, listed: list[object]) -> bool:
+        """Tell whether it is a name and its secret: headers come as pairs."""
+        is_pair = len(listed) == len(("name", "value"))
+        return is_pair and isinstance(listed[0], str) and hides(self._redact, listed[0], _SOME_VALUE)
 
     def _scalar(self, name: str, value: object) -> object:
         number = _number(value)

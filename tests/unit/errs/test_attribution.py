@@ -124,6 +124,14 @@ def test_a_value_is_hidden_by_its_name(name: str, value: object) -> None:
     assert redacted({"a": [{name: value}]}, Redactor().redact) == {"a": [{name: "[redacted]"}]}
 
 
+def test_headers_as_pairs_are_hidden_by_their_names() -> None:
+    """HTTP clients give headers as pairs of text or bytes; the value beside a secret's name is hidden (P15, case 18)."""
+    pairs = [("accept", "*/*"), (b"X-Api-Key", CANARY.encode()), ["authorization", f"Digest {CANARY}"]]
+    known = attached(headers=pairs, size=["4", "5"])
+    assert known["headers"] == [["accept", "*/*"], ["X-Api-Key", "[redacted]"], ["authorization", "[redacted]"]]
+    assert known["size"] == ["4", "5"]
+
+
 def test_configured_patterns_hide_members_and_subjects() -> None:
     """A pattern for `name=value` hides the member of that name, and the subject of that type (P15, case 18)."""
     own = Redactor(patterns=[r"ssn=(?P<secret>[0-9-]+)"], secrets=[CANARY])
