@@ -112,21 +112,37 @@ class _Check:
         return True
 
     async def _require_nothing_left(self, hook: Hook, before: set[asyncio.Task[object]]) -> None:
-        await self._time.quiet()
-        left = [task for task in asyncio.all_tasks() - before if not task.done()]
-        for task in left:
+        left = _Left(before)
+        if await self._time.let_pass(self._time.now + UNWIND_SECONDS, left.is_over):
+            return
+        tasks = left.tasks()
+        for task in tasks:
             task.cancel()
-        if left:
-            await self._time.quiet()
-            names = ", ".join(str(task.get_coro()) for task in left)
-            raise AssertionError(
-                f"hook {hook.name} leaves work behind: {names} still runs when it has ended. "
-                "Await what it starts, or cancel it"
-            )
+        await self._time.quiet()
+        names = ", ".join(str(task.get_coro()) for task in tasks)
+        raise AssertionError(
+            f"hook {hook.name} leaves work behind: a second after its end {names} still runs. "
+            "Await what it starts, or cancel it"
+        )
 
     async def _abandon(self, run: Run) -> None:
         run.abandon()
         await self._time.quiet()
+
+
+class _Left:
+    """The tasks that have begun since and go on."""
+
+    def __init__(self, before: set[asyncio.Task[object]]) -> None:
+        self._before = before
+
+    def tasks(self) -> list[asyncio.Task[object]]:
+        """List them."""
+        return [task for task in asyncio.all_tasks() - self._before if not task.done()]
+
+    def is_over(self) -> bool:
+        """Tell whether there is none."""
+        return not self.tasks()
 
 
 class _Steps:

@@ -6,7 +6,7 @@ import asyncio
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
-from hookline.consume import DeadLetterWriter, Engine, Recollection
+from hookline.consume import DeadLetterWriter, Engine, EngineMeter, MeteredObserver, Observers, Recollection
 from hookline.hooks import Stage
 
 from ._driving import note_closed, open_by_hand
@@ -52,7 +52,8 @@ class Life:
             handler=self.stage,
             dead_letters=DeadLetterWriter(MemorySender(store), store.letters.name),
             settings=settings,
-            observer=observer,
+            observer=Observers(MeteredObserver(metrics), observer),
+            meter=EngineMeter(metrics),
             memory=self.stage.memory,
             recollection=Recollection(
                 cast("Any", MemoryReader(store)), store.topic.name, store.letters.name, self.stage.memory

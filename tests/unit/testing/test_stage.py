@@ -90,6 +90,8 @@ async def test_a_failure_is_retried_and_given_up() -> None:
         assert len(stage.attempts("comment", event)) == 3
         assert stage.now >= 10.0 + 20.0
         assert isinstance(stage.outcomes[-1].outcome, GiveUp)
+        assert stage.metrics.value("records_total", outcome="dead_lettered") == 1
+        assert stage.metrics.value("hook_attempts_total", hook="comment", outcome="error") == 3
 
 
 async def test_bytes_that_are_no_event_are_a_dead_letter() -> None:
