@@ -80,10 +80,7 @@ class GroupAdmin(TopicAdmin):
         def ask() -> Future[ConsumerGroupTopicPartitions]:
             return self._client.alter_consumer_group_offsets([request], request_timeout=self._seconds)[group]
 
-        answer = self._asked(group, "committing", ask)
-        for place in answer.topic_partitions or ():
-            if place.error is not None:
-                raise self._refused(group, "committing", Fault.of(place.error))
+        self._asked(group, "committing", ask, _fault_of)
 
     def delete(self, group: str) -> None:
         """Delete a group and what it has committed; one that does not exist is well. Raises GroupInUseError."""
@@ -135,29 +132,38 @@ class GroupAdmin(TopicAdmin):
 
         doing = "looking for what was committed"
         try:
-            answer = self._asked(group, doing, ask)
+            answer = self._asked(group, doing, ask, _fault_of)
         except GroupRefusedError as error:
             if error.code != _NO_SUCH_GROUP:
                 raise
             return {}
-        places = list(answer.topic_partitions or ())
-        for place in places:
-            if place.error is not None:
-                raise self._refused(group, doing, Fault.of(place.error))
+        places = answer.topic_partitions or ()
         return {place.partition: (place.offset, place.metadata or "") for place in places if place.offset >= 0}
 
-    def _asked(self, group: str, doing: str, ask: Callable[[], Future[_T]]) -> _T:
-        """Ask, and again while a coordinator moves."""
+    def _asked(
+        self,
+        group: str,
+        doing: str,
+        ask: Callable[[], Future[_T]],
+        fault_of: Callable[[_T], Fault | None] = lambda _: None,
+    ) -> _T:
+        """Ask, and again while a coordinator moves; `fault_of` finds the error of an answer that is none as a whole."""
         give_up = time.monotonic() + self._seconds
         while True:
             try:
-                return ask().result(self._seconds + _AGAIN_SECONDS)
+                answer = ask().result(self._seconds + _AGAIN_SECONDS)
             except TimeoutError as error:
                 raise self._unreachable(None, f"{doing} of group {group}") from error
             except KafkaException as error:
-                refused = self._refused(group, doing, Fault.of(error.args[0]))
-                if not _passes(refused) or time.monotonic() >= give_up:
-                    raise refused from error
+                fault = Fault.of(error.args[0])
+            else:
+                found = fault_of(answer)
+                if found is None:
+                    return answer
+                fault = found
+            refused = self._refused(group, doing, fault)
+            if not _passes(refused) or time.monotonic() >= give_up:
+                raise refused
             time.sleep(_AGAIN_SECONDS)
 
     def _refused(self, group: str, doing: str, fault: Fault) -> Exception:
@@ -166,6 +172,11 @@ class GroupAdmin(TopicAdmin):
         if fault.code in _AWAY:
             return self._unreachable(fault, f"{doing} of group {group}")
         return GroupRefusedError(group, f"{doing} of group {group}: {fault}", fault.code, fault.kind)
+
+
+def _fault_of(answer: ConsumerGroupTopicPartitions) -> Fault | None:
+    errors = (place.error for place in answer.topic_partitions or ())
+    return next((Fault.of(error) for error in errors if error is not None), None)
 
 
 def _passes(error: Exception) -> bool:
