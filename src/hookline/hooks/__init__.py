@@ -6,7 +6,7 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 from ._blocking import hook_in
 from ._conditions import Condition, ConditionError, InvalidConditionError
 from ._gates import Gate, Gates
-from ._hook import DEFAULT_TIMEOUT_SECONDS, Hook, HookDelivery, Resolver
+from ._hook import DEFAULT_TIMEOUT_SECONDS, DeliveryHook, Hook, HookDelivery, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
 from ._merging import Place, join_into_own, join_into_shared
@@ -27,6 +27,7 @@ __all__ = [
     "BreakerPolicy",
     "Condition",
     "ConditionError",
+    "DeliveryHook",
     "DuplicateHookError",
     "EarlierFailureError",
     "EventLog",

@@ -36,6 +36,16 @@ class Hook(Protocol):
         ...
 
 
+class DeliveryHook(Protocol):
+    """A hook whose `handle` takes the delivery beside the event; `Hook` says the rest."""
+
+    name: str
+
+    def handle(self, event: Event, delivery: HookDelivery) -> Awaitable[None] | None:
+        """Do what the integration does."""
+        ...
+
+
 class HookDelivery:
     """What a hook may know of its attempt, and may ask for; for hooks whose `handle` takes it beside the event."""
 

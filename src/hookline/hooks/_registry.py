@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hookline.contract import Event
 
-    from ._hook import Hook, Resolver
+    from ._hook import DeliveryHook, Hook, Resolver
 
 _TYPES_REMEMBERED = 1_024
 
@@ -30,7 +30,7 @@ class Hooks:
     object without `handle(event)`, or a hook that stands in no list, and DuplicateHookError when two have one name.
     """
 
-    def __init__(self, hooks_by_pattern: Mapping[str, Iterable[Hook]]) -> None:
+    def __init__(self, hooks_by_pattern: Mapping[str, Iterable[Hook | DeliveryHook]]) -> None:
         self._rules = [(type_pattern(pattern), hooks) for pattern, hooks in rules_of(hooks_by_pattern)]
         self._hooks = _distinct(hook for _, hooks in self._rules for hook in hooks)
         _refuse_equal_names(self._hooks)

@@ -20,6 +20,7 @@ from ._log import say_gone
 from ._memory import StageMemory, is_rest_done
 from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import hooks_of
+from ._superseded import superseded_in_run
 from ._together import Together
 from ._wiring import Wiring
 from ._work import Work
@@ -234,6 +235,7 @@ class Stage:
 
         As `call_hook`, and what most events need: nothing is kept of a run that succeeds at once.
         """
+        superseded_in_run.set(hook.note_superseded)
         began = time.perf_counter()
         if hook.coroutine_function is None:
             rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event)
@@ -252,6 +254,7 @@ class Stage:
         hook = run.hook
         if hook is None:
             raise TypeError(f"hook {run.name} is gone, so it was not admitted")
+        superseded_in_run.set(hook.note_superseded)
         began = time.perf_counter()
         asked = HookDelivery(run.tries + 1, partial(_ask, run)) if hook.takes_delivery else None
         if hook.coroutine_function is None:

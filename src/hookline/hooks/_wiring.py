@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from ._hook import DEFAULT_TIMEOUT_SECONDS, takes_delivery
 from ._policy import HookPolicy
 from ._registry import by_name
+from ._superseded import count_superseded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -27,7 +28,7 @@ class WiredHook:
     """A hook, how it is treated, and what is counted of it."""
 
     __slots__ = (
-        "coroutine_function", "errors", "hook", "in_flight", "is_free", "limits", "name", "oks", "policy", "running", "seconds",
+        "coroutine_function", "errors", "hook", "in_flight", "is_free", "limits", "name", "note_superseded", "oks", "policy", "running", "seconds",
         "takes_delivery",
     )  # fmt: skip
 
@@ -52,6 +53,7 @@ class WiredHook:
         self.seconds = metrics.hook_seconds.labels(hook=name)
         self.oks = metrics.hook_attempts_total.labels(hook=name, outcome="ok")
         self.errors = metrics.hook_attempts_total.labels(hook=name, outcome="error")
+        self.note_superseded = count_superseded(metrics, name)
         self.limits = admission.limits_of(self, self.policy)
 
     @property

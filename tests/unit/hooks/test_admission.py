@@ -279,7 +279,7 @@ async def test_a_hook_may_ask_to_be_run_again_later_without_it_counting() -> Non
                 delivery.hold(-1)
 
     sibling = Script("sibling")
-    async with stage_of(Hooks({"*": [Polling(), sibling]})) as stage:  # type: ignore[list-item] # it takes the delivery
+    async with stage_of(Hooks({"*": [Polling(), sibling]})) as stage:
         delivery = delivery_of()
         assert await attempt(stage, delivery) == Hold(0.0)
         assert await attempt(stage, delivery) == Hold(0.0)
@@ -298,7 +298,7 @@ async def test_a_failure_goes_before_a_hold() -> None:
             delivery.hold(60)
             raise KeyError("bug")
 
-    async with stage_of(Hooks({"*": [Torn()]})) as stage:  # type: ignore[list-item] # it takes the delivery
+    async with stage_of(Hooks({"*": [Torn()]})) as stage:
         assert isinstance(await attempt(stage, delivery_of()), GiveUp)
 
 
@@ -311,7 +311,7 @@ async def test_a_plain_function_may_hold_too() -> None:
         def handle(self, _: Event, delivery: HookDelivery) -> None:
             delivery.hold(30)
 
-    async with stage_of(Hooks({"*": [Plain()]})) as stage:  # type: ignore[list-item] # it takes the delivery
+    async with stage_of(Hooks({"*": [Plain()]})) as stage:
         outcome = await attempt(stage, delivery_of())
     assert isinstance(outcome, Hold)
     assert outcome.delay_seconds > 20
