@@ -47,7 +47,7 @@ class Recollection:
 class Openings:
     """Opens partitions: reads their marks, brings back completed identities, and has suspects run first."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what openings are wired to
         self,
         group: str,
         scheduler: Scheduler,
@@ -58,6 +58,7 @@ class Openings:
         *,
         may_bury: bool,
         broke: Callable[[BaseException], None],
+        turn: asyncio.Lock | None = None,
     ) -> None:
         self._group = group
         self._scheduler = scheduler
@@ -66,7 +67,7 @@ class Openings:
         self._meter = meter
         self._recollection = recollection if settings.dedupe_window else None
         self._inquires = may_bury and settings.max_crashes > 0
-        self._inquiry = Inquiry(scheduler, commits.confirm, self._release, settings.max_crashes)
+        self._inquiry = Inquiry(scheduler, commits.confirm, self._release, settings.max_crashes, turn)
         self._broke = broke
         self._recalls: set[asyncio.Task[None]] = set()
 

@@ -143,6 +143,10 @@ class Suspects:
         self._changed.set()
         return True
 
+    def has_parked(self) -> bool:
+        """Tell whether lanes were kept from running that may run now."""
+        return self.is_released and bool(self._parked)
+
     def parked(self) -> list[Lane]:
         """Give the lanes that were kept from running, once."""
         lanes, self._parked = self._parked, []
@@ -169,7 +173,10 @@ class Suspects:
 
 
 class Inquiry:
-    """Runs the suspects of all partitions of an engine: one batch, or one record alone, at a time."""
+    """Runs the suspects of all partitions of an engine: one batch, or one record alone, at a time.
+
+    `turn` is held meanwhile: engines of one process share it, or one would be charged with what another's suspect does.
+    """
 
     def __init__(
         self,
@@ -177,7 +184,9 @@ class Inquiry:
         confirm: Callable[[], Awaitable[None]],
         release: Callable[[Partition], None],
         max_crashes: int,
+        turn: asyncio.Lock | None = None,
     ) -> None:
+        self._turn = turn or asyncio.Lock()
         self._scheduler = scheduler
         self._confirm = confirm
         self._release = release
@@ -197,10 +206,18 @@ class Inquiry:
         """Run suspects until cancelled."""
         while True:
             await self._let_through(idle=not await self._changes())
-            if batch := self._next_batch():
-                await self._run(batch)
-            elif late := self._late():
-                await self._run_late(late)
+            if self._has_more():
+                async with self._turn:
+                    await self._run_next()
+
+    async def _run_next(self) -> None:
+        if batch := self._next_batch():
+            await self._run(batch)
+        elif late := self._late():
+            await self._run_late(late)
+
+    def _has_more(self) -> bool:
+        return any(each.held_back or (each.suspects and each.suspects.has_parked()) for each in self._partitions)
 
     async def _changes(self) -> bool:
         """Wait for a change; False when there is none for a while and there are suspects."""

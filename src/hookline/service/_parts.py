@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -101,6 +102,7 @@ class PartMaker:
         self._policy = settings.stage_policy((*DEFAULT_CLASSIFIERS, kafka_classifier))
         self._gates = gates
         self._close_gate = close_gate
+        self._turn = asyncio.Lock()
         self._engine_settings = EngineSettings(**settings.consume.model_dump())
         log = [EventLog()] if EventLog.is_heard() else []
         self._observer = Observers(MeteredObserver(metrics), *log, *observers)
@@ -162,6 +164,7 @@ class PartMaker:
             memory=stage.memory,
             recollection=Recollection(TopicReader(self._client), topic, dead_letter_topic, stage.memory, groups=groups),
             note_of=note_of,
+            turn=self._turn,
         )
         return Part(name, group, engine, StallWatch(name, topic, engine.standings), stage)
 

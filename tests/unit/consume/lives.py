@@ -52,6 +52,7 @@ class Life:
         max_crashes: int = 3,
         may_bury: bool = True,
         recollection: Recollection | None = None,
+        turn: asyncio.Lock | None = None,
     ) -> None:
         self.disk = disk
         self.is_down = False
@@ -68,6 +69,7 @@ class Life:
             recollection,
             may_bury=may_bury,
             broke=self.bench.broken.append,
+            turn=turn,
         )
         self.partitions = [self._open(number) for number in disk.values]
 

@@ -90,6 +90,40 @@ def done(lives: list[Life]) -> set[str]:
     return {value for made in lives for value, outcome in made.bench.watcher.outcomes if isinstance(outcome, Done)}
 
 
+async def lived_together(disks: list[Disk], killers: Collection[str]) -> list[Life]:
+    """Live one life of a process with an engine for each disk, until it goes down or all is settled."""
+    lives: list[Life] = []
+
+    async def act(delivery: Delivery) -> None:
+        await turns(3)
+        if value_of(delivery) in killers:
+            for each in lives:
+                each.go_down()
+            await asyncio.Event().wait()
+
+    turn = asyncio.Lock()
+    async with life(disks[0], act, turn=turn) as one, life(disks[1], act, turn=turn) as other:
+        lives += [one, other]
+        for each in lives:
+            each.fetch()
+        await one.bench.until(lambda: one.is_down or (one.is_through() and other.is_through()))
+        for each in lives if not one.is_down else ():
+            await each.commits.confirm()
+    return lives
+
+
+async def test_engines_of_one_process_blame_nobody_of_each_other() -> None:
+    """P11: a hook of one group takes the process down, and the records that other groups run meanwhile are innocent."""
+    disks = [Disk({0: [f"{subject}{n}" for n in range(6) for subject in "abcd"]}) for _ in range(2)]
+    disks[0].values[0][9] = "killer"
+    lives: list[Life] = []
+    while not (lives and all(each.is_through() for each in lives[-2:])):
+        lives += await lived_together(disks, ["killer"])
+        assert len(lives) <= 60
+    assert crashed(lives) == ["killer"]
+    assert disks[1].letters == []
+
+
 async def test_after_an_end_in_order_nobody_is_suspected() -> None:
     """P11: an owner that let its partition go says so, and its records run as they come."""
     disk = Disk({0: ["a0", "b1", "c2"]})
