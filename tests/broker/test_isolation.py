@@ -25,7 +25,7 @@ from hookline.service import (
     dead_letters_of,
 )
 from tests.support.kafka import TestBroker
-from tests.support.waiting import eventually_async
+from tests.support.waiting import NotInTimeError, eventually_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -341,9 +341,11 @@ async def test_a_replay_goes_on_where_it_was(real: Domain) -> None:
 
 async def _until_settled(broker: TestBroker, group: str, topic: str) -> None:
     """Wait until the group has committed to the end, for longer than a hook may rest."""
-    async with asyncio.timeout(SECONDS):
-        while not await asyncio.to_thread(broker.settled, group, topic):
-            await asyncio.sleep(0.1)
+    for _ in range(600):
+        if await asyncio.to_thread(broker.settled, group, topic):
+            return
+        await asyncio.sleep(0.1)
+    raise NotInTimeError(f"group {group}: {topic} is not committed to the end")
 
 
 class _Impatient:
