@@ -108,12 +108,18 @@ async def test_a_letter_that_does_not_fit_is_held_until_the_limit_is_raised(real
     try:
         await eventually_async(service.ready, _SECONDS, what="ready")
         sent = real_kafka.send(hook_topic, record.key, record.value, record.headers)
-        await eventually_async(lambda: service.metrics.value("dead_letter_held", group=hook_topic) == 1, _SECONDS, what="it is held")
-        await eventually_async(lambda: service.metrics.value("paused_partitions", group=hook_topic) == 1, _SECONDS, what="it brakes")
+        await eventually_async(
+            lambda: service.metrics.value("dead_letter_held", group=hook_topic) == 1, _SECONDS, what="it is held"
+        )
+        await eventually_async(
+            lambda: service.metrics.value("paused_partitions", group=hook_topic) == 1, _SECONDS, what="it brakes"
+        )
         assert not service.ready()
         assert (await asyncio.to_thread(positions, real_kafka, hook_topic, hook_topic))[0][0] == sent.offset
         await _limit(real_kafka, dead_topic, 4 * _LIMIT_BYTES)
-        await eventually_async(lambda: service.metrics.value("dead_letter_held", group=hook_topic) == 0, _SECONDS, what="it is written")
+        await eventually_async(
+            lambda: service.metrics.value("dead_letter_held", group=hook_topic) == 0, _SECONDS, what="it is written"
+        )
         await eventually_async(service.ready, _SECONDS, what="ready again")
     finally:
         await service.stop()

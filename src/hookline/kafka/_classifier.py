@@ -39,7 +39,9 @@ def kafka_classifier(error: BaseException) -> Verdict:
 
 
 def _kind(error: BaseException) -> ErrorKind | None:
-    if isinstance(error, ProduceError | TopicError | GroupRefusedError | BrokerUnreachableError | PositionsUnknownError):
+    if isinstance(
+        error, ProduceError | TopicError | GroupRefusedError | BrokerUnreachableError | PositionsUnknownError
+    ):
         return error.kind
     if isinstance(error, CommitError):
         return error.fault.kind

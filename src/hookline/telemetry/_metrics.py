@@ -93,7 +93,9 @@ class Metrics:
     )
     hook_enabled = GaugeSpec(_SOURCE, help="1 when this host publishes the source's hook events.")
     resolver_errors_total = CounterSpec(help="Events whose hooks could not be resolved.")
-    hooks_gone_total = CounterSpec(help="Hooks that were gone when an event that was in retry for them was taken up again.")
+    hooks_gone_total = CounterSpec(
+        help="Hooks that were gone when an event that was in retry for them was taken up again."
+    )
     retries_total = CounterSpec(_HOOK, help="Further attempts that were scheduled for a hook.")
     dead_lettered_total = CounterSpec(_LETTER_CLASS, help="Records confirmed in the dead-letter topic.")
     dead_letter_write_failures_total = CounterSpec(help="Dead letters the broker did not take; each is tried again.")

@@ -127,7 +127,8 @@ def test_where_a_new_group_begins_may_be_a_word_or_a_time(tmp_path: Path, start:
 
 
 @pytest.mark.parametrize(
-    "text", ["start = 5\n", 'start = "now"\n', "start = 2026-11-30T10:00:00\n", 'isolation = "own"\n', "isolation = true\n"]
+    "text",
+    ["start = 5\n", 'start = "now"\n', "start = 2026-11-30T10:00:00\n", 'isolation = "own"\n', "isolation = true\n"],
 )
 def test_a_start_or_an_isolation_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     """A time without its zone is nobody's time; a domain shares, or has a group for each hook."""
