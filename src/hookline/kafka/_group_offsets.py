@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
@@ -14,17 +17,31 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # exported, but not as strict asks for
 
-from ._errors import ErrorKind, Fault, GroupInUseError, GroupRefusedError, TopicMissingError
+from ._errors import (
+    ErrorKind,
+    Fault,
+    GroupInUseError,
+    GroupRefusedError,
+    InvalidClientConfigError,
+    TopicMissingError,
+)
 from ._topics import TopicAdmin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
 
+    from confluent_kafka.admin import (  # type: ignore[attr-defined] # the same
+        ConsumerGroupListing,
+        ListConsumerGroupsResult,
+    )
+
     from ._consumer import Position
+    from ._settings import ClientConfig
 
 _T = TypeVar("_T")
 _AGAIN_SECONDS: Final = 0.1
+_AT_ONCE: Final = 8
 _AWAY: Final = frozenset({"_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "SASL_AUTHENTICATION_FAILED"})
 _IN_USE: Final = frozenset(
     {
@@ -47,26 +64,33 @@ class GroupAdmin(TopicAdmin):
     answers `committed`, `commit` and `offsets_at` (of a time always with the end), and nothing else.
     """
 
+    def __init__(self, config: ClientConfig, timeout_seconds: float = 10.0) -> None:
+        super().__init__(config, timeout_seconds)
+        self._config = config
+
     def committed(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
         """Tell by group and partition what was committed, metadata included; a partition without a commit is missing.
 
-        They are asked one after another, in this order.
+        All are asked at once, in no order.
         """
-        partitions = self._partitions(topic)
-        return {group: self._committed(group, topic, partitions) for group in groups}
+        return self._for_each(groups, partial(self._committed, topic=topic, partitions=self._partitions(topic)))
 
     def committed_if_seen(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
         """Tell the same; a group that the client may not see has committed nothing."""
-        partitions = self._partitions(topic)
-        return {group: self._committed_if_seen(group, topic, partitions) for group in groups}
+        return self._for_each(groups, partial(self._committed_if_seen, topic=topic, partitions=self._partitions(topic)))
 
     def has_members(self, group: str) -> bool:
         """Tell whether somebody is in the group, in either group protocol."""
+
         # Only the list knows groups of both protocols.
-        found = self._asked(
-            group, "looking for members", lambda: self._client.list_consumer_groups(request_timeout=self._seconds)
-        )
-        return any(each.group_id == group and each.state not in _WITHOUT_MEMBERS for each in found.valid)
+        def ask() -> Iterable[ConsumerGroupListing]:
+            found: ListConsumerGroupsResult = self._waited(
+                self._client.list_consumer_groups(request_timeout=self._seconds)
+            )
+            return found.valid or ()
+
+        listed = self._asked(group, "looking for members", ask)
+        return any(each.group_id == group and each.state not in _WITHOUT_MEMBERS for each in listed)
 
     def commit(self, group: str, topic: str, positions: Mapping[int, Position]) -> None:
         """Commit for a group without members, metadata included. Raises GroupInUseError when it has any."""
@@ -77,16 +101,17 @@ class GroupAdmin(TopicAdmin):
         ]
         request = ConsumerGroupTopicPartitions(group, places)
 
-        def ask() -> Future[ConsumerGroupTopicPartitions]:
-            return self._client.alter_consumer_group_offsets([request], request_timeout=self._seconds)[group]
+        def ask() -> None:
+            futures = self._client.alter_consumer_group_offsets([request], request_timeout=self._seconds)
+            _require_all(self._waited(futures[group]).topic_partitions or ())
 
-        self._asked(group, "committing", ask, _fault_of)
+        self._asked(group, "committing", ask)
 
     def delete(self, group: str) -> None:
         """Delete a group and what it has committed; one that does not exist is well. Raises GroupInUseError."""
 
-        def ask() -> Future[None]:
-            return self._client.delete_consumer_groups([group], request_timeout=self._seconds)[group]
+        def ask() -> None:
+            self._waited(self._client.delete_consumer_groups([group], request_timeout=self._seconds)[group])
 
         try:
             self._asked(group, "deleting", ask)
@@ -105,6 +130,12 @@ class GroupAdmin(TopicAdmin):
         doing = "looking for a time in topic"
         found = {place.partition: self._result(future, topic, doing).offset for place, future in futures.items()}
         return {number: offset if offset >= 0 else ends[number] for number, offset in found.items()}
+
+    def _for_each(self, groups: Iterable[str], ask: Callable[[str], _T]) -> dict[str, _T]:
+        # Each group needs a client of its own, which costs a tenth of a second.
+        names = list(dict.fromkeys(groups))
+        with ThreadPoolExecutor(_AT_ONCE, "kafka-group") as pool:
+            return dict(zip(names, pool.map(ask, names), strict=True))
 
     @property
     def _seconds(self) -> float:
@@ -125,46 +156,46 @@ class GroupAdmin(TopicAdmin):
             return {}
 
     def _committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Position]:
-        request = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in partitions])
+        # The admin client's own question for offsets takes the process down while a coordinator is loading them.
+        asked = [TopicPartition(topic, number) for number in partitions]
+        consumer = self._consumer(group)
 
-        def ask() -> Future[ConsumerGroupTopicPartitions]:
-            return self._client.list_consumer_group_offsets([request], request_timeout=self._seconds)[group]
+        def ask() -> list[TopicPartition]:
+            return _require_all(consumer.committed(asked, self._seconds))
 
-        doing = "looking for what was committed"
         try:
-            answer = self._asked(group, doing, ask, _fault_of)
+            places = self._asked(group, "looking for what was committed", ask)
         except GroupRefusedError as error:
             if error.code != _NO_SUCH_GROUP:
                 raise
             return {}
-        places = answer.topic_partitions or ()
+        finally:
+            consumer.close()
         return {place.partition: (place.offset, place.metadata or "") for place in places if place.offset >= 0}
 
-    def _asked(
-        self,
-        group: str,
-        doing: str,
-        ask: Callable[[], Future[_T]],
-        fault_of: Callable[[_T], Fault | None] = lambda _: None,
-    ) -> _T:
-        """Ask, and again while a coordinator moves; `fault_of` finds the error of an answer that is none as a whole."""
+    def _consumer(self, group: str) -> Consumer:
+        """Make a client of a group that joins nothing: it is never subscribed."""
+        try:
+            return Consumer(self._config.consumer(group, self._note))
+        except KafkaException as error:
+            raise InvalidClientConfigError(f"no consumer can be made: {error.args[0].str()}") from error
+
+    def _asked(self, group: str, doing: str, ask: Callable[[], _T]) -> _T:
+        """Ask, and again while a coordinator moves."""
         give_up = time.monotonic() + self._seconds
         while True:
             try:
-                answer = ask().result(self._seconds + _AGAIN_SECONDS)
+                return ask()
             except TimeoutError as error:
                 raise self._unreachable(None, f"{doing} of group {group}") from error
             except KafkaException as error:
-                fault = Fault.of(error.args[0])
-            else:
-                found = fault_of(answer)
-                if found is None:
-                    return answer
-                fault = found
-            refused = self._refused(group, doing, fault)
-            if not _passes(refused) or time.monotonic() >= give_up:
-                raise refused
+                refused = self._refused(group, doing, Fault.of(error.args[0]))
+                if not _passes(refused) or time.monotonic() >= give_up:
+                    raise refused from error
             time.sleep(_AGAIN_SECONDS)
+
+    def _waited(self, future: Future[_T]) -> _T:
+        return future.result(self._seconds + _AGAIN_SECONDS)
 
     def _refused(self, group: str, doing: str, fault: Fault) -> Exception:
         if fault.code in _IN_USE:
@@ -174,9 +205,13 @@ class GroupAdmin(TopicAdmin):
         return GroupRefusedError(group, f"{doing} of group {group}: {fault}", fault.code, fault.kind)
 
 
-def _fault_of(answer: ConsumerGroupTopicPartitions) -> Fault | None:
-    errors = (place.error for place in answer.topic_partitions or ())
-    return next((Fault.of(error) for error in errors if error is not None), None)
+def _require_all(places: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Give an answer none of whose parts is an error; raise KafkaException otherwise."""
+    answered = list(places)
+    for place in answered:
+        if place.error is not None:
+            raise KafkaException(place.error)
+    return answered
 
 
 def _passes(error: Exception) -> bool:

@@ -78,15 +78,14 @@ class TakeOver:
         which share again the groups are sources, and the shared group is the target.
         """
         seats = self._isolation.seats.values()
-        shared = [group for seat in seats if not seat.is_own for group in self._groups_of(seat)]
-        own = [group for seat in seats if seat.is_own for group in self._groups_of(seat)]
-        return {
-            **admin.committed_if_seen(shared, self._topic),
-            **admin.committed([self._shared, *own], self._topic),
-        }
-
-    def _groups_of(self, seat: Seat) -> list[str]:
-        return [self._isolation.group_of(name) for name in reversed(_names(seat))]
+        group_of = self._isolation.group_of
+        sharing = [group_of(name) for seat in seats if not seat.is_own for name in _names(seat)]
+        former = [group_of(seat.former) for seat in seats if seat.is_own and seat.former is not None]
+        own = [group_of(seat.name) for seat in seats if seat.is_own]
+        found: dict[str, Positions] = {**admin.committed_if_seen(sharing, self._topic)} if sharing else {}
+        for groups in ([self._shared], former, own):
+            found |= admin.committed(groups, self._topic) if groups else {}
+        return found
 
     def _carry_out(self, admin: GroupAdmin, move: Move) -> None:
         for source in move.sources:
