@@ -63,13 +63,17 @@ class Domain:
         self.broker = broker
         self.name = broker.domain()
         self.topic = f"{self.name}-hook"
+        self.protocol = "classic"
         self.sent: list[str] = []
 
     def settings(self, **more: Any) -> Settings:
         """Make settings for these brokers."""
         common = {
             "domain": self.name,
-            "kafka": {"common": {"bootstrap.servers": self.broker.bootstrap}},
+            "kafka": {
+                "common": {"bootstrap.servers": self.broker.bootstrap},
+                "consumer": {"group.protocol": self.protocol},
+            },
             "retry": {"initial_seconds": 0.2, "max_seconds": 0.4, "dependency_seconds": 600},
             "breaker": {"enabled": False},
             "guard": {"enabled": False},
@@ -182,8 +186,10 @@ async def test_letters_of_two_hooks_are_republished_each_for_itself(domain: Doma
     assert (first.tried[failed], second.tried[failed]) == (2, 2)
 
 
-async def test_isolation_changes_there_and_back_under_load(real: Domain) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+async def test_isolation_changes_there_and_back_under_load(real: Domain, protocol: str) -> None:
     """P1, P6, P12: shared, per hook, shared again, a hook in retry all the while: nothing is missed and nothing runs again."""
+    real.protocol = protocol
     healthy, ill = Probe("healthy"), Probe("ill")
     ill.down = ConnectionRefusedError("away")
     async with real.running(healthy, ill):
