@@ -9,7 +9,7 @@ from hookline import is_superseded
 from hookline.testing import HookStage, events
 
 if TYPE_CHECKING:
-    from hookline import Event
+    from hookline import Event, Hook
 
 
 class Asks:
@@ -50,7 +50,7 @@ class Silent:
 
 async def test_each_hook_is_counted_by_its_own_name() -> None:
     """A hook beside others and one alone, a coroutine and a thread: what one asks is counted for no other."""
-    hooks = {"batch.*": [Silent(), AsksInThread(), Asks("beside")], "job.*": [Asks("alone")]}
+    hooks: dict[str, list[Hook]] = {"batch.*": [Silent(), AsksInThread(), Asks("beside")], "job.*": [Asks("alone")]}
     async with HookStage(hooks) as stage:
         stage.publish(events.batch_failed(version=5), events.job_started(version=2))
         await stage.settle()
