@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -145,6 +146,22 @@ class Coroutine:
                 _sleep_until(self._world)
             case "thread":
                 await asyncio.to_thread(_sleep_until, self._world)
+            case "leave" | "leave-in-task" | "leave-in-group" | "leave-later":
+                await self._leave(act)
+
+    async def _leave(self, act: str) -> None:
+        match act:
+            case "leave":
+                sys.exit(0)
+            case "leave-in-task":
+                await asyncio.create_task(_exit())
+            case "leave-in-group":
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(_exit())
+                    tasks.create_task(self._world.until_open())
+            case "leave-later":
+                asyncio.get_running_loop().call_soon(sys.exit, 0)
+                await asyncio.sleep(_LOOK_SECONDS)
 
     def _fail(self, act: str) -> None:
         match act:
@@ -217,6 +234,10 @@ class Late:
         """Pass."""
         self._world.note("began", self.name, event)
         self._world.note("ended", self.name, event)
+
+
+async def _exit() -> None:
+    sys.exit(0)
 
 
 def _sleep_until(world: World) -> None:
