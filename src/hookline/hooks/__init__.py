@@ -5,7 +5,7 @@ decode -> validate -> `Hooks.for_event` -> run all together -> collect errors ->
 
 from ._blocking import hook_in
 from ._conditions import Condition, ConditionError, InvalidConditionError
-from ._gates import Gate, Gates
+from ._gates import CLOSED_BY_HOOKLINE, Gate, Gates
 from ._hook import DEFAULT_TIMEOUT_SECONDS, DeliveryHook, Hook, HookDelivery, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
@@ -23,6 +23,7 @@ from ._troubles import HookTrouble, ReceiverGoneError, TroubleKind
 from ._valid import InvalidHookError
 
 __all__ = [
+    "CLOSED_BY_HOOKLINE",
     "DEFAULT_TIMEOUT_SECONDS",
     "BreakerPolicy",
     "Condition",

@@ -203,11 +203,15 @@ class Admission:
             if limits.is_gated and not is_closed:
                 limits.held_because = ""
             limits.is_gated = bool(limits.held_because) and is_closed
-            self._metrics.held_hooks.set(int(self.holds(hook)), hook=hook.name)
+            self._show_held(limits, hook)
         self._look_whether_clear()
         for limits, _ in tuple(self._limits.values()):
             limits.parked.call_all()
             limits.line.call_all()
+
+    def _show_held(self, limits: HookLimits, hook: WiredHook) -> None:
+        is_held = bool(limits.held_because) or self._gates.is_held(hook.name)
+        self._metrics.held_hooks.set(int(is_held), hook=hook.name)
 
     def _call_in(self, limits: HookLimits, seconds: float) -> None:
         if limits.timer is None:
@@ -224,6 +228,7 @@ class Admission:
             now = time.monotonic()
             for limits, hook in tuple(self._limits.values()):
                 limits.breaker.tick(now, hook.ended)
+                self._show_held(limits, hook)
                 self._metrics.parked_events.set(_parked(limits), hook=hook.name)
                 self._metrics.waiting_events.set(limits.line.count() + limits.parked.count(), hook=hook.name)
                 if limits.breaker.is_open and limits.breaker.may_probe(now):
@@ -245,7 +250,7 @@ def _has_expired(event: Event, policy: HookPolicy) -> bool:
 
 
 def _troubles_of(limits: HookLimits, hook: WiredHook, now: float) -> Iterator[HookTrouble]:
-    waiting = len(limits.line)
+    waiting = limits.line.count() + limits.parked.count()
     if limits.held_because:
         yield HookTrouble(hook.name, TroubleKind.HELD, now - limits.held_since, limits.held_because, waiting)
     if limits.breaker.opened_at is not None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hookline.contract import Gate, GateKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-__all__ = ["Gate", "Gates"]
+__all__ = ["CLOSED_BY_HOOKLINE", "Gate", "Gates"]
+
+CLOSED_BY_HOOKLINE: Final = "hookline"
+"""Who closed a gate that no person closed."""
 
 
 class Gates:
@@ -42,6 +45,11 @@ class Gates:
         if gate is None and subject:
             gate = closed.get(("", subject)) or closed.get((hook, subject))
         return gate
+
+    def is_held(self, hook: str) -> bool:
+        """Tell whether a hook is closed because hookline found it broken, or its receiver gone."""
+        gate = self._closed.get((hook, ""))
+        return gate is not None and gate.closed_by == CLOSED_BY_HOOKLINE
 
     def close(self, gate: Gate) -> None:
         """Close one gate, or say anew why it is closed."""

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, Self
 
 from hookline.contract import Gate, InvalidGateError, decode_gate, encode_gate
-from hookline.hooks import Gates
+from hookline.hooks import CLOSED_BY_HOOKLINE, Gates
 from hookline.kafka import FollowState, ProduceError, TopicFollower
 from hookline.telemetry import get_logger
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from hookline.contract import GateKey
     from hookline.kafka import AcknowledgedProducer, ClientConfig, FollowListener, Record
     from hookline.telemetry import Metrics
-
-OWN_NAME: Final = "hookline"
-"""Who closed a gate that no person closed."""
 
 _WAIT_SECONDS: Final = 10.0
 _CLOSE_SECONDS: Final = 1.0
@@ -99,7 +96,7 @@ class Control:
         """What closes a hook, given its name and why; None without a topic, for then nobody could open it again."""
         return None if self._topic is None else self.close_gate
 
-    def close_gate(self, hook: str, reason: str, closed_by: str = OWN_NAME) -> None:
+    def close_gate(self, hook: str, reason: str, closed_by: str = CLOSED_BY_HOOKLINE) -> None:
         """Close a hook: in this process at once, and for every replica once that is confirmed, which is tried for ever.
 
         Does not block. Harmless for a hook that is closed. Raises RuntimeError without a topic.

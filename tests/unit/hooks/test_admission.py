@@ -329,3 +329,13 @@ async def test_a_malformed_record_of_somebody_else_is_done_with() -> None:
     assert isinstance(outcome, GiveUp)
     assert outcome.letter_class is DeadLetterClass.MALFORMED
     assert hook.runs == []
+
+
+async def test_a_gate_that_a_person_closed_is_no_alarm() -> None:
+    """Only what hookline closed itself waits for somebody who may not know of it, also after a restart."""
+    gates, hook, metrics = Gates("test"), Switched(), Metrics(domain="test")
+    async with stage_of(Hooks({"*": [hook]}), gates=gates, metrics=metrics) as stage:
+        await attempt(stage, delivery_of())
+        for closed_by, is_held in (("ada", 0), ("hookline", 1)):
+            gates.close(Gate("test", "switched", "", "why", closed_by, 0))
+            assert metrics.value("held_hooks", hook="switched") == is_held
