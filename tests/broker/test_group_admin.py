@@ -6,15 +6,27 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # exported, but not as strict asks for
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from hookline.kafka import (
     BrokerUnreachableError,
     ClientConfig,
+    ErrorKind,
     GroupAdmin,
     GroupConsumer,
     GroupInUseError,
+    GroupRefusedError,
     TopicMissingError,
 )
+from tests.support.kafka import NoKafkaError
+from tests.support.kafka._own import own_kafka
+from tests.support.missing import missing
 from tests.support.ports import free_port
 from tests.support.waiting import eventually
 
@@ -25,6 +37,10 @@ if TYPE_CHECKING:
     from tests.support.kafka import RealKafka, TestBroker
 
 _MARKS = {0: (3, "hl1.words"), 2: (0, "")}
+_GUARDED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
 
 
 def _config(bootstrap: str, protocol: str = "classic") -> ClientConfig:
@@ -106,6 +122,45 @@ def test_a_deleted_group_has_committed_nothing(real_kafka: RealKafka, real_admin
         real_admin.delete(group)
         assert real_admin.committed([group], topic) == {group: {}}
     assert not real_admin.has_members(group)
+
+
+def test_a_group_that_may_not_be_seen_is_told_apart() -> None:
+    """A right that is missing is no outage; where nobody needs the group it has committed nothing, as one that is not there."""
+    try:
+        with own_kafka(_GUARDED) as kafka:
+            topic = kafka.fresh_topic()
+            _keep_for_others(kafka, "hidden")
+            with GroupAdmin(_config(kafka.bootstrap), 5.0) as admin:
+                eventually(lambda: _is_hidden(admin, topic), 20, what="the rule is in force")
+                with pytest.raises(GroupRefusedError) as refused:
+                    admin.committed(["open", "hidden"], topic)
+                assert (refused.value.group, refused.value.kind) == ("hidden", ErrorKind.CONFIGURATION)
+                assert admin.committed_if_seen(["open", "hidden"], topic) == {"open": {}, "hidden": {}}
+    except NoKafkaError as error:
+        missing(str(error))
+
+
+def _is_hidden(admin: GroupAdmin, topic: str) -> bool:
+    try:
+        admin.committed(["hidden"], topic)
+    except GroupRefusedError:
+        return True
+    return False
+
+
+def _keep_for_others(kafka: RealKafka, group: str) -> None:
+    """Give a group to somebody else, so that nobody else may see it."""
+    rule = AclBinding(
+        ResourceType.GROUP,
+        group,
+        ResourcePatternType.LITERAL,
+        "User:other",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    for done in kafka.admin.create_acls([rule]).values():
+        done.result(10)
 
 
 def test_a_topic_is_told_at_its_ends_and_at_a_time(real_kafka: RealKafka, real_admin: GroupAdmin) -> None:

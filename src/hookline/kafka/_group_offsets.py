@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _AGAIN_SECONDS: Final = 0.1
+_PATIENCE_SECONDS: Final = 1.0
 _AT_ONCE: Final = 8
 _AWAY: Final = frozenset({"_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "SASL_AUTHENTICATION_FAILED"})
 _IN_USE: Final = frozenset(
@@ -160,11 +161,8 @@ class GroupAdmin(TopicAdmin):
         asked = [TopicPartition(topic, number) for number in partitions]
         consumer = self._consumer(group)
 
-        def ask() -> list[TopicPartition]:
-            return _require_all(consumer.committed(asked, self._seconds))
-
         try:
-            places = self._asked(group, "looking for what was committed", ask)
+            places = self._asked(group, "looking for what was committed", lambda: self._ask_committed(consumer, asked))
         except GroupRefusedError as error:
             if error.code != _NO_SUCH_GROUP:
                 raise
@@ -172,6 +170,20 @@ class GroupAdmin(TopicAdmin):
         finally:
             consumer.close()
         return {place.partition: (place.offset, place.metadata or "") for place in places if place.offset >= 0}
+
+    def _ask_committed(self, consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
+        give_up = time.monotonic() + self._seconds
+        while True:
+            try:
+                return _require_all(consumer.committed(asked, _PATIENCE_SECONDS))
+            except KafkaException as error:
+                # Whoever may not see the group waits for its coordinator for ever, and is told why only beside it.
+                told = consumer.poll(0)
+                said = None if told is None else told.error()
+                if said is not None:
+                    raise KafkaException(said) from error
+                if error.args[0].name() not in _AWAY or time.monotonic() >= give_up:
+                    raise
 
     def _consumer(self, group: str) -> Consumer:
         """Make a client of a group that joins nothing: it is never subscribed."""
