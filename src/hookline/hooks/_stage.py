@@ -90,11 +90,10 @@ class Stage:
         """
         self._resolver = resolver
         self._metrics = metrics
-        self._serves = serves
         self._buries_malformed = buries_malformed
         self._leave_seconds = leave_seconds
         self._admission = Admission(policy.breaker, policy.guard, metrics, gates, close_gate)
-        self._wiring = Wiring(resolver, metrics, policy.hooks, self._admission)
+        self._wiring = Wiring(resolver, metrics, policy.hooks, self._admission, serves)
         self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics, self._admission)
         self._caller = Caller(metrics, self._decisions.note_stuck, self._admission.freed)
         self._doors = Doors()
@@ -175,7 +174,7 @@ class Stage:
         if redrive is not None:
             redrive = self.memory.of_today(redrive)
             self._metrics.republished_total.inc()
-        return Work(event, redrive, restored, serves=self._serves)
+        return Work(event, redrive, restored)
 
     def _resolve(self, work: Work) -> None:
         plan = self._wiring.of(work.event)

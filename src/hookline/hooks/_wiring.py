@@ -75,10 +75,12 @@ class WiredHook:
 class Plan:
     """The hooks of an event by name, in the resolver's order."""
 
-    __slots__ = ("hooks", "is_free", "only")
+    __slots__ = ("hooks", "is_free", "only", "serves")
 
-    def __init__(self, hooks: dict[str, WiredHook]) -> None:
+    def __init__(self, hooks: dict[str, WiredHook], serves: Callable[[str], bool] | None) -> None:
         self.hooks = hooks
+        self.serves = serves
+        """Which hooks the stage runs, of those that a republication names; None for all."""
         self.only = next(iter(hooks.values())) if len(hooks) == 1 else None
         """The hook when there is one and no more."""
         self.is_free = all(hook.is_free for hook in hooks.values())
@@ -92,9 +94,15 @@ class Wiring:
     """
 
     def __init__(
-        self, resolver: Resolver, metrics: Metrics, policies: Mapping[str, HookPolicy], admission: Admission
+        self,
+        resolver: Resolver,
+        metrics: Metrics,
+        policies: Mapping[str, HookPolicy],
+        admission: Admission,
+        serves: Callable[[str], bool] | None = None,
     ) -> None:
         self._resolver = resolver
+        self._serves = serves
         self._policies = policies
         self._wire = partial(WiredHook, metrics=metrics, admission=admission)
         self._wired: dict[int, WiredHook] = {}
@@ -110,7 +118,7 @@ class Wiring:
         known = self._plans.get(id(hooks))
         if known is not None and known[0] is hooks:
             return known[1]
-        plan = Plan({name: self._wired_of(name, hook) for name, hook in by_name(hooks).items()})
+        plan = Plan({name: self._wired_of(name, hook) for name, hook in by_name(hooks).items()}, self._serves)
         if type(hooks) is tuple and len(self._plans) < _PLANS_REMEMBERED:
             self._plans[id(hooks)] = hooks, plan
         return plan

@@ -9,7 +9,7 @@ from hookline.errs import HookErrorGroup
 from ._runs import plan_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from hookline.contract import Event, Redrive
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Work:
     """An event and the runs of its hooks; what a delivery's `progress` holds once the record is decoded."""
 
-    __slots__ = ("_runs", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved", "serves")
+    __slots__ = ("_runs", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved")
 
     def __init__(
         self,
@@ -28,7 +28,6 @@ class Work:
         redrive: Redrive | None,
         restored: bytes = b"",
         runs: Sequence[HookRun] | None = None,
-        serves: Callable[[str], bool] | None = None,
     ) -> None:
         self.event = event
         self.redrive = redrive
@@ -45,8 +44,6 @@ class Work:
         """What hooks raised in the latest attempt, by hook."""
         self.saved: bytes | None = None
         """What to keep of it beyond this process; None when that has to be told anew."""
-        self.serves = serves
-        """Which hooks the stage runs, of those that a republication names; None for all."""
 
     @property
     def runs(self) -> Sequence[HookRun]:
@@ -54,7 +51,7 @@ class Work:
         if self._runs is None:
             if self.plan is None:
                 return ()
-            self._runs = plan_runs(self.plan.hooks, self.redrive, self.serves)
+            self._runs = plan_runs(self.plan.hooks, self.redrive, self.plan.serves)
             for run in self._runs if self.is_done else ():
                 run.done = True
         return self._runs
