@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._runs import HookRun
     from ._wiring import WiredHook
 
-_ASK_AGAIN_SECONDS: Final = 10.0
+_ASK_AGAIN_SECONDS: Final = 60.0
 _TICK_SECONDS: Final = 1.0
 _PROBE_GRACE_SECONDS: Final = 5.0
 _NEWS_SECONDS: Final = 60.0

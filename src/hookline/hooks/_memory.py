@@ -213,8 +213,10 @@ def _state(run: HookRun) -> int:
 
 def _numbers(run: HookRun) -> bytes:
     now, now_monotonic = time.time(), time.monotonic()
-    failed_at = None if run.first_failed_at is None else now + run.first_failed_at - now_monotonic
-    due_at = now + run.due_at - now_monotonic if run.pending and run.due_at > now_monotonic + _DUE_SECONDS else None
+    first_failed_at = run.first_failure_at(now_monotonic)
+    failed_at = None if first_failed_at is None else now + first_failed_at - now_monotonic
+    is_due_later = run.pending and run.waits_since is None and run.due_at > now_monotonic + _DUE_SECONDS
+    due_at = now + run.due_at - now_monotonic if is_due_later else None
     stuck = run.stuck is not None
     numbers = run.tries + stuck, run.charged + stuck, _units(failed_at, _MINUTE_SECONDS), _units(due_at, _DUE_SECONDS)
     return pack_numbers(numbers)

@@ -168,6 +168,16 @@ async def moved(saved: bytes, *hooks: Hook) -> Outcome:
         return await settle(stage, delivery)
 
 
+def test_time_that_an_event_had_to_wait_is_not_charged_over_a_restart() -> None:
+    """P6, P9: kept is when it failed first as if it had not had to wait since, and not when it asks again by itself."""
+    now = time.monotonic()
+    waiting = run_of("ci", tries=1, first_failed_at=now - 7_200, waits_since=now - 7_080, due_at=now + 50)
+    run = restored(saved_of([waiting]))["ci"]
+    assert run.first_failed_at is not None
+    assert 60 <= now - run.first_failed_at <= 60 + 3 * MINUTE_SECONDS
+    assert run.due_at == 0.0
+
+
 async def test_a_hook_that_is_done_is_not_run_again() -> None:
     """P6: after a restart only those run that have work, and the event is done when they are."""
     flaky, done = Script("flaky", TimeoutError()), Script("done")
