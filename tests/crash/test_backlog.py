@@ -37,9 +37,9 @@ def test_large_events_on_many_partitions_stay_within_the_memory(
         record = encode_event(event)
         real_kafka.send(f"{domain}-hook", record.key, record.value, record.headers, partition=number % _PARTITIONS)
     stage = start(domain=domain)
-    eventually(lambda: stage.metric("hookline_paused_partitions") == _PARTITIONS, 120, what="all partitions rest")
+    eventually(lambda: stage.metric("hookline_paused_partitions") == _PARTITIONS, 60, what="all partitions rest")
     journal.open_gate()
-    eventually(lambda: real_kafka.settled(stage.group, stage.hook_topic), 120, what="all is handled")
+    eventually(lambda: real_kafka.settled(stage.group, stage.hook_topic), 60, what="all is handled")
     assert _peak_kib(stage.pid) < _MOST_KIB
     assert len(journal.handled()) == _EVENTS
     assert stage.metric("hookline_lanes") == 0
