@@ -22,7 +22,7 @@ Made by `python -m hookline.telemetry > docs/metrics.md` from the tables in the 
 
 At `/metrics`, in Prometheus' text format or OpenMetrics, whichever the scraper asks for. Every series carries the
 label `domain`. Units are base units. Where all label values are known a series starts at 0, so that `increase()` sees
-the first failure.
+the first failure. What is in hand, in retry, held or behind is written down once a second: such a gauge may be that old.
 
 Label values that come from events or settings are bounded: the first so many, and every configured one, keep their
 name, all others count as `other`. Values are cleaned and cut to 128 characters. No id, key, offset or error text is a
