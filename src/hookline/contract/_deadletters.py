@@ -37,6 +37,7 @@ _FAILED_AT: Final = "hookline-dlq-failed-at"
 _FIRST_FAILED_AT: Final = "hookline-dlq-first-failed-at"
 _ORIGIN: Final = "hookline-dlq-origin"
 _REDRIVES: Final = "hookline-dlq-redrives"
+_AGAIN: Final = "hookline-dlq-again"
 _FAILURE: Final = "hookline-dlq-failure"
 _DROPPED: Final = "hookline-dlq-dropped"
 
@@ -78,7 +79,8 @@ class DeadLetter:
     `origin` where it stood when it first failed (write-once over republishing), `group` who read it,
     `delivery_count` how often it was tried. `code` is a stable word, `message` one line for people, `failures` one
     member per hook that failed. Times are milliseconds since the epoch, of this delivery. `redrives` counts how
-    often it was republished. `truncated` and `dropped_headers` say what was given up to make it fit.
+    often it was republished. `again` says that the record ran although its identity may have completed before, as its
+    republication has to. `truncated` and `dropped_headers` say what was given up to make it fit.
     """
 
     key: bytes | None
@@ -94,6 +96,7 @@ class DeadLetter:
     first_failed_at_ms: int
     origin: Origin
     redrives: int = 0
+    again: bool = False
     failures: tuple[HookFailure, ...] = ()
     truncated: bool = False
     dropped_headers: bool = False
@@ -122,7 +125,7 @@ class DeadLetter:
     ) -> Self:
         """Make the letter of a record that was read at `source`.
 
-        When the record had been republished, its count and its origin go over into the letter; what earlier rounds
+        When the record had been republished, its count, its origin and its `again` go over into the letter; what earlier rounds
         wrote is replaced, so that the size stays the same over any number of rounds.
         """
         redrive = Redrive.from_headers(headers)
@@ -140,6 +143,7 @@ class DeadLetter:
             first_failed_at_ms=failed_at_ms if first_failed_at_ms is None else first_failed_at_ms,
             origin=(redrive and redrive.origin) or source,
             redrives=redrive.redrives if redrive else 0,
+            again=redrive is not None and redrive.again,
             failures=tuple(failures),
         )
 
@@ -167,6 +171,7 @@ class DeadLetter:
             first_failed_at_ms=_read_time(found.get(_FIRST_FAILED_AT)) or failed_at_ms,
             origin=read_origin(found.get(_ORIGIN)) or source,
             redrives=read_count(found.get(_REDRIVES)) or 0,
+            again=found.get(_AGAIN) == b"true",
             failures=document.failures,
             truncated=document.truncated,
             dropped_headers=_DROPPED in found,
@@ -185,11 +190,13 @@ class DeadLetter:
         """Return the headers of the record to write back to the origin's topic, beside the same key and value.
 
         The producer's own, then the redrive's: `hooks` are the only ones to run (None: all), `operation` is the
-        operator's operation id, `again` runs them even if the identity has completed since.
+        operator's operation id, `again` runs them even if the identity has completed since; so does the letter's own.
         """
         origin = None if self.origin == UNKNOWN_ORIGIN else self.origin
         names = None if hooks is None else tuple(hooks)
-        redrive = Redrive(redrives=self.redrives + 1, hooks=names, operation=operation, again=again, origin=origin)
+        redrive = Redrive(
+            redrives=self.redrives + 1, hooks=names, operation=operation, again=again or self.again, origin=origin
+        )
         return self.headers + redrive_headers(redrive)
 
     def _attribution(self, *, shrunk: bool) -> dict[str, str]:
@@ -209,7 +216,9 @@ class DeadLetter:
             _ORIGIN: str(self.origin),
             _REDRIVES: str(self.redrives),
         }
-        return attribution | ({_FAILURE: document.to_json(limit_bytes=limit_bytes)} if self.failures else {})
+        again = {_AGAIN: "true"} if self.again else {}
+        failures = {_FAILURE: document.to_json(limit_bytes=limit_bytes)} if self.failures else {}
+        return attribution | again | failures
 
 
 def _is_needed(name: str) -> bool:

@@ -71,7 +71,7 @@ def size_of(record_headers: Headers) -> int:
 
 def failed_again(letter: DeadLetter, offset: int) -> DeadLetter:
     """Return the letter after it was republished and failed in the same way once more."""
-    republished = letter.republished(hooks=["comment"], operation="op-1", again=True)
+    republished = letter.republished(hooks=["comment"], operation="op-1")
     return sample_letter(key=letter.key, value=letter.value, headers=republished, source=Origin("submitqueue-hook", 0, offset), failures=letter.failures, message=letter.message)  # fmt: skip  # one call
 
 
@@ -153,6 +153,15 @@ def test_origin_is_write_once() -> None:
     """P14. However often a record fails, its origin is where it stood the first time; source says where it stands now."""
     letter = failed_again(failed_again(sample_letter(), offset=99), offset=100)
     assert (letter.origin, letter.source, letter.redrives) == (SOURCE, Origin("submitqueue-hook", 0, 100), 2)
+
+
+def test_what_ran_again_is_republished_so() -> None:
+    """P14. Its identity may have completed before: a republication without the mark would be dropped as a duplicate."""
+    marked = sample_letter(headers=sample_letter().republished(hooks=("comment",), operation="op-1", again=True))
+    for letter in (read_back(marked), failed_again(read_back(marked), offset=50)):
+        assert letter.again
+        assert ("hookline-redrive-again", b"true") in letter.republished(hooks=None, operation="op-2")
+    assert "hookline-redrive-again" not in dict(sample_letter().republished(hooks=None, operation="op-3"))
 
 
 @pytest.mark.parametrize("shrink", list(Shrink))
