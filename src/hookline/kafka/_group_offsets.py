@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from concurrent.futures import Future
 
-    from confluent_kafka.admin import (  # type: ignore[attr-defined] # the same
-        ConsumerGroupListing,
-        ListConsumerGroupsResult,
-    )
+    from confluent_kafka.admin import ListConsumerGroupsResult  # type: ignore[attr-defined] # the same
 
     from ._consumer import Position
     from ._settings import ClientConfig
@@ -81,17 +78,21 @@ class GroupAdmin(TopicAdmin):
         return self._for_each(groups, partial(self._committed_if_seen, topic=topic, partitions=self._partitions(topic)))
 
     def has_members(self, group: str) -> bool:
-        """Tell whether somebody is in the group, in either group protocol."""
+        """Tell whether somebody is in the group, in either group protocol; raises when a broker could not be asked."""
 
         # Only the list knows groups of both protocols.
-        def ask() -> Iterable[ConsumerGroupListing]:
+        def ask() -> bool:
             found: ListConsumerGroupsResult = self._waited(
                 self._client.list_consumer_groups(request_timeout=self._seconds)
             )
-            return found.valid or ()
+            listed = found.valid or ()
+            if any(each.group_id == group and each.state not in _WITHOUT_MEMBERS for each in listed):
+                return True
+            for error in found.errors or ():  # of a broker whose groups are missing in the list
+                raise error if isinstance(error, KafkaException) else KafkaException(error)
+            return False
 
-        listed = self._asked(group, "looking for members", ask)
-        return any(each.group_id == group and each.state not in _WITHOUT_MEMBERS for each in listed)
+        return self._asked(group, "looking for members", ask)
 
     def commit(self, group: str, topic: str, positions: Mapping[int, Position]) -> None:
         """Commit for a group without members, metadata included. Raises GroupInUseError when it has any."""

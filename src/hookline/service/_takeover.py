@@ -88,11 +88,10 @@ class TakeOver:
         return found
 
     def _carry_out(self, admin: GroupAdmin, move: Move) -> None:
-        for source in move.sources:
-            if admin.has_members(source):
-                raise GroupInUseError(source, f"group {source} has members", "NON_EMPTY_GROUP")
+        _require_empty(admin, move.sources)
         if move.positions:
             admin.commit(move.target, self._topic, move.positions)
+            _require_empty(admin, move.sources)  # who came meanwhile may settle what the target does not know of
             _log.info(move.why, group=move.target, hooks=list(move.hooks), partitions=sorted(move.positions))
         for group in move.leftovers:
             admin.delete(group)
@@ -172,6 +171,12 @@ class TakeOver:
             places = {name: _place(positions, number, first) for name, positions in own.items()}
             joined[number] = join_into_shared(_place(shared, number, first), places, note, former).write()
         return joined
+
+
+def _require_empty(admin: GroupAdmin, groups: Iterable[str]) -> None:
+    for group in groups:
+        if admin.has_members(group):
+            raise GroupInUseError(group, f"group {group} has members", "NON_EMPTY_GROUP")
 
 
 class _Starts:

@@ -19,6 +19,8 @@ from tests.support.hooks import Script
 from tests.unit.service.fake_groups import END, PARTITIONS, FakeGroups
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.kafka import ClientConfig, Position
 
 SHARED = "orders-hook"
@@ -230,6 +232,18 @@ def test_a_group_with_members_is_left_alone(busy: str, isolation: str) -> None:
     assert groups.groups == before
 
 
+def test_what_a_member_settles_that_came_in_between_is_taken_over_too() -> None:
+    """P6: one that joins after the look and before the commit is found behind it, and the move ends once it has left."""
+    groups = _Joined({SHARED: everywhere(position(40, "ci"))})
+    moving = take_over(Script("ci"), isolation="per-hook")
+    with pytest.raises(GroupInUseError):
+        moving.run(groups)
+    groups.groups[SHARED] = everywhere(position(60, "ci"))
+    groups.members.clear()
+    moving.run(groups)
+    assert {place.offset for place in map(Place.read, groups.groups[CI].values())} == {60}
+
+
 async def test_others_are_waited_for_and_then_named() -> None:
     """A replica that leaves in time lets the move through; one that stays fails the start, which says whom to stop."""
     groups = FakeGroups({SHARED: everywhere(position(40, "ci"))})
@@ -267,3 +281,14 @@ async def test_kafka_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def keeper_of(groups: FakeGroups, **more: Any) -> GroupKeeper:
     moves = take_over(Script("ci"), isolation="per-hook")
     return GroupKeeper(settings_of().client_config(), moves, connect=lambda _, __: groups, **more)
+
+
+class _Joined(FakeGroups):
+    """Groups whose shared one is joined while another is committed for the first time."""
+
+    def commit(self, group: str, topic: str, positions: Mapping[int, Position]) -> None:
+        """Commit; somebody comes."""
+        is_new = group not in self.groups
+        super().commit(group, topic, positions)
+        if is_new:
+            self.members.add(SHARED)
