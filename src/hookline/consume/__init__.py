@@ -5,6 +5,7 @@ of a record: fetched -> lane of its subject -> handler -> outcome -> settled -> 
 """
 
 from ._dead_letters import DeadLetterWriter
+from ._dedupe import PartIdentity
 from ._delivery import Delivery, Fingerprint, Handler, Identity, Memory, Observer, Observers
 from ._engine import Engine
 from ._invoke import Raised, Returned, Suspended, begin, begin_coroutine, finish, invoke, own_task
@@ -44,6 +45,7 @@ __all__ = [
     "OffsetTracker",
     "Order",
     "Outcome",
+    "PartIdentity",
     "Raised",
     "Recollection",
     "Retry",

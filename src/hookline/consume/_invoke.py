@@ -56,7 +56,9 @@ def begin_attempt(handler: Handler, delivery: Delivery, partition: Partition) ->
         identity = delivery.identity = handler.identify(delivery)
         if identity is not None:
             if identity in partition.completed.by_identity:
-                return partition.completed.find(identity)
+                earlier = partition.completed.find(identity, delivery.record.offset)
+                if earlier is not None:
+                    return earlier
             if partition.begun and partition.begun.get(identity, delivery) is not delivery:
                 return None
         rest = handler.handle(delivery)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._commits import Commits
     from ._crew import Found
     from ._metered import EngineMeter
-    from ._recall import Remembers
+    from ._recall import Recalled, Remembers
     from ._scheduler import Scheduler
     from ._settings import EngineSettings
 
@@ -179,7 +179,7 @@ class Openings:
         )
         for number, entries in recalled.items():
             for entry in entries:
-                by_number[number].completed.add(entry.identity, entry.offset, entry.fingerprint)
+                _add_recalled(by_number[number].completed, entry)
 
     def _range_of(self, partition: Partition) -> tuple[int, int]:
         start = partition.tracker.last + 1
@@ -196,6 +196,12 @@ class Openings:
             for lane in partition.suspects.parked():
                 self._scheduler.resume(lane)
         self._scheduler.wake()
+
+
+def _add_recalled(completed: CompletedWindow, entry: Recalled) -> None:
+    # A repeat was settled without being run: it proves no more than what made it one.
+    if completed.find(entry.identity, entry.offset) is None:
+        completed.add(entry.identity, entry.offset, entry.fingerprint)
 
 
 def _is_settled(partition: Partition, offset: int) -> bool:

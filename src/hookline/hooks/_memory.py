@@ -5,8 +5,9 @@
 
 Hooks are named by a hash, since the hooks of an event may be others when it is read. `first failed` counts minutes and
 `due` five seconds, both from 2026-01-01 and rounded down, 0 for none: coarse, so that the events of one outage say the
-same. The hash of no name stands for whatever is not named, the burial of a malformed record too. What cannot be read is
-ignored: the event begins anew.
+same. The hash of no name stands for whatever is not named, the burial of a malformed record too. A hook that another group
+has settled, done or given up, is done with a verdict, which otherwise only failures have. What cannot be read is ignored:
+the event begins anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from hookline.consume import pack_numbers, read_number
+from hookline.consume import PartIdentity, pack_numbers, read_number
 from hookline.contract import DeadLetterClass, HookFailure, MalformedRecordError, decode_delivery, decode_record
 from hookline.errs import Verdict
 
@@ -38,6 +39,8 @@ _EPOCH_SECONDS: Final = 1_767_225_600  # 2026-01-01T00:00Z
 _MINUTE_SECONDS: Final = 60
 _DUE_SECONDS: Final = 5
 _PENDING, _DONE, _PERMANENT, _EXHAUSTED = range(4)
+_ELSEWHERE: Final = 1
+"""The verdict of a hook that is done here because another group has settled it."""
 _CLASSES: Final = {_PERMANENT: DeadLetterClass.PERMANENT, _EXHAUSTED: DeadLetterClass.EXHAUSTED}
 _STATES: Final = {letter_class: state for state, letter_class in _CLASSES.items()}
 _VERDICTS: Final = tuple(Verdict)  # never reordered: texts of earlier releases name them by place
@@ -78,11 +81,16 @@ class StageMemory:
             return redrive
         return replace(redrive, hooks=tuple(self._renamed.get(name, name) for name in redrive.hooks))
 
-    def is_others(self, redrive: Redrive | None) -> bool:
-        """Tell whether a republication names only hooks that other stages run: it says nothing of the identity here."""
-        if self._serves is None or redrive is None or redrive.hooks is None:
-            return False
-        return not any(self._serves(self._renamed.get(name, name)) for name in redrive.hooks)
+    def identity_of(self, event: Event, redrive: Redrive | None, offset: int) -> Identity | None:
+        """Tell what a record asks for: all of an event, or the hooks that a republication names; None for others' alone.
+
+        Who failed may have a dead letter each, so that one of their republications says nothing of the others.
+        """
+        if redrive is None or redrive.hooks is None:
+            return event.identity
+        names = (self._renamed.get(name, name) for name in redrive.hooks)
+        served = frozenset(name for name in names if self._serves is None or self._serves(name))
+        return PartIdentity(event.identity, served, offset) if served else None
 
     def save(self, delivery: Delivery) -> bytes:
         """Tell how far the hooks of an event have come."""
@@ -105,10 +113,11 @@ class StageMemory:
             event, redrive = decode_delivery(record.key, record.value, record.headers)
         except MalformedRecordError:
             return None
-        if self.is_others(redrive):
+        identity = self.identity_of(event, redrive, record.offset)
+        if identity is None:
             return None
         value = record.value
-        return event.identity, value if value is not None and len(value) <= _SMALL_BYTES else _digest(event)
+        return identity, value if value is not None and len(value) <= _SMALL_BYTES else _digest(event)
 
     def fingerprint(self, delivery: Delivery) -> Fingerprint:
         """Tell what to keep of an event that is done: a small record's bytes, else a digest."""
@@ -143,7 +152,7 @@ def restore_runs(work: Work, renamed: Mapping[str, str] | None = None, known: fr
         if entry is not None:
             _restore(run, entry)
         elif rest_is_done:
-            run.done = True
+            run.done = run.is_settled_elsewhere = True
     return sum(state == _PENDING and name_hash not in known for name_hash, state, *_ in entries.values())
 
 
@@ -171,8 +180,8 @@ def has_ended(entry: Entry) -> bool:
 
 
 def entry_of(name: str, *, done: bool) -> Entry:
-    """Make what is saved of a hook that is done, or of one that has not begun; of all the others for the name ""."""
-    return hash_of(name), _DONE if done else _PENDING, 0, 0, 0, 0, 0
+    """Make what is saved of a hook that its own group has settled, or that has not begun; of all others for the name ""."""
+    return hash_of(name), _DONE if done else _PENDING, _ELSEWHERE if done else 0, 0, 0, 0, 0
 
 
 @lru_cache(1_024)
@@ -187,6 +196,7 @@ _REST: Final = hash_of("")
 def _restore(run: HookRun, entry: Entry) -> None:
     _, state, verdict, tries, charged, failed_minute, due = entry
     run.tries, run.charged, run.done = tries, charged, state == _DONE
+    run.is_settled_elsewhere = run.done and verdict == _ELSEWHERE
     now, now_monotonic = time.time(), time.monotonic()
     if failed_minute:
         run.first_failed_at = min(_at(failed_minute, _MINUTE_SECONDS) - now, 0.0) + now_monotonic
@@ -206,6 +216,8 @@ def _write(work: Work) -> bytes:
 def _state(run: HookRun) -> int:
     if run.failed is None and isinstance(run.stuck, DeadLetterClass):
         return _STATES[run.stuck] | _VERDICTS.index(Verdict.INFRA_RETRYABLE) << 2
+    if run.is_settled_elsewhere:
+        return _DONE | _ELSEWHERE << 2
     if run.failed is None:
         return _DONE if run.done else 0
     return _STATES[run.failed.letter_class] | _VERDICTS.index(Verdict(run.failed.failure.verdict)) << 2

@@ -37,8 +37,8 @@ class HookRun:
     """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
     __slots__ = (
-        "__weakref__", "asked_seconds", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "in_line", "is_probe", "name",
-        "stuck", "tries", "waits_since", "was_called",
+        "__weakref__", "asked_seconds", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "in_line", "is_probe",
+        "is_settled_elsewhere", "name", "stuck", "tries", "waits_since", "was_called",
     )  # fmt: skip
 
     def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
@@ -47,6 +47,8 @@ class HookRun:
         """None when a republished record names a hook that no longer exists."""
         self.failed = failed
         self.done = False
+        self.is_settled_elsewhere = False
+        """Whether it is done here because another group has settled it: it may have a dead letter."""
         self.tries = 0
         self.charged = 0
         """Tries that count against `max_attempts`; failures of a dependency count against time instead."""

@@ -8,7 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from hookline.consume import Raised, RetryPolicy, begin, begin_coroutine, finish, own_task
+from hookline.consume import PartIdentity, Raised, RetryPolicy, begin, begin_coroutine, finish, own_task
 from hookline.contract import Event, MalformedRecordError, decode_delivery
 
 from ._admission import Admission
@@ -137,9 +137,9 @@ class Stage:
                 return None
             self._resolve(work)
         redrive = work.redrive
-        return (
-            None if redrive is not None and (redrive.again or self.memory.is_others(redrive)) else work.event.identity
-        )
+        if redrive is None and work.asks_for is None:
+            return work.event.identity
+        return self._identity_of(delivery, work)
 
     def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
@@ -163,6 +163,13 @@ class Stage:
         """Decide for each hook by itself; the record is retried while one of them is pending."""
         return self._decisions.decide(delivery, error)
 
+    def _identity_of(self, delivery: Delivery, work: Work) -> Identity | None:
+        redrive = work.redrive
+        identity = self.memory.identity_of(work.event, redrive, delivery.record.offset)
+        if identity is None or (redrive is not None and redrive.again):
+            return None
+        return identity if work.asks_for is None else PartIdentity(identity, work.asks_for, None)
+
     def _open(self, delivery: Delivery, restored: bytes) -> Work:
         record = delivery.record
         try:
@@ -181,6 +188,8 @@ class Stage:
         work.plan = plan
         if work.restored:
             self._note_gone(work, self.memory.resume(work))
+            if any(run.is_settled_elsewhere for run in work.runs):
+                work.asks_for = frozenset(run.name for run in work.runs if not run.is_settled_elsewhere)
         else:
             may_expire = work.event.attributes and work.event.expires_at_ms is not None
             work.is_free = plan.is_free and work.redrive is None and not may_expire

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Work:
     """An event and the runs of its hooks; what a delivery's `progress` holds once the record is decoded."""
 
-    __slots__ = ("_runs", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved")
+    __slots__ = ("_runs", "asks_for", "event", "is_done", "is_free", "plan", "raised", "redrive", "restored", "saved")
 
     def __init__(
         self,
@@ -36,6 +36,8 @@ class Work:
         self.plan: Plan | None = None
         """The hooks that it resolves to; None until it is resolved."""
         self._runs = runs
+        self.asks_for: frozenset[str] | None = None
+        """The hooks that other groups have not settled; None when none has settled any."""
         self.is_done = False
         """Whether all hooks are done."""
         self.is_free = False

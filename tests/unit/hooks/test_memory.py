@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline import Event
-from hookline.consume import Delivery, Done, GiveUp, Hold, Retry, RetryPolicy
+from hookline.consume import Delivery, Done, GiveUp, Hold, PartIdentity, Retry, RetryPolicy
 from hookline.contract import DeadLetterClass, HookFailure, Redrive, encode_event
 from hookline.errs import Verdict
 from hookline.hooks import EarlierFailureError, Hooks
-from hookline.hooks._memory import StageMemory, restore_runs
+from hookline.hooks._memory import StageMemory, entry_of, hash_of, restore_runs, write_saved
 from hookline.hooks._runs import Failed, HookRun
 from hookline.hooks._work import Work
 from hookline.kafka import Record
 from tests.support.hooks import Script, attempt, delivery_of, event_of, settle, stage_of
 
 if TYPE_CHECKING:
-    from hookline.consume import Outcome
+    from hookline.consume import Fingerprint, Identity, Outcome
     from hookline.hooks import Hook
 
 EVENT = event_of()
@@ -387,12 +387,40 @@ def test_hooks_that_are_gone_are_told() -> None:
     assert StageMemory(known=["ci", "elsewhere"]).resume(work) == 1
 
 
-def test_a_republication_for_others_completes_nothing() -> None:
-    """P4: of one that names only hooks of other groups nothing is remembered here, or the hook's own would not run."""
-    memory = StageMemory(serves=frozenset({"build"}).__contains__, renamed={"ci": "build"})
-    assert memory.is_others(redriven("chat"))
-    assert not any(memory.is_others(each) for each in (None, redriven(), redriven("chat", "build"), redriven("ci")))
-    assert memory.recall(record_of(redriven("chat"))) is None
-    assert memory.recall(record_of(redriven("ci"))) is not None
-    assert memory.recall(record_of(None)) is not None
-    assert not StageMemory().is_others(redriven("chat"))
+def test_a_republication_completes_the_hooks_that_it_names() -> None:
+    """P1, P4: of one that names only hooks of other groups nothing is remembered here, or the hook's own would not run."""
+    memory = StageMemory(serves=frozenset({"build", "chat"}).__contains__, renamed={"ci": "build"})
+    recalled = {names: memory.recall(record_of(redriven(*names))) for names in (("audit",), ("ci",), ("audit", "chat"))}
+    assert recalled["audit",] is None
+    assert _parts_of(recalled["ci",]) == (frozenset({"build"}), 0)
+    assert _parts_of(recalled["audit", "chat"]) == (frozenset({"chat"}), 0)
+    assert _parts_of(StageMemory().recall(record_of(redriven("chat")))) == (frozenset({"chat"}), 0)
+    whole = memory.recall(record_of(None))
+    assert whole is not None
+    assert type(whole[0]) is tuple
+
+
+def _parts_of(recalled: tuple[Identity, Fingerprint] | None) -> tuple[frozenset[str], int | None]:
+    assert recalled is not None
+    assert recalled[0] == EVENT.identity
+    assert isinstance(recalled[0], PartIdentity)
+    return recalled[0].parts, recalled[0].since
+
+
+def test_what_another_group_has_settled_is_told_apart_from_what_was_done_here() -> None:
+    """P4: it may have a dead letter, so the event does not complete for that hook here; a restart later too."""
+    saved = write_saved([entry_of("chat", done=True), (hash_of("audit"), 1, 0, 1, 1, 0, 0)])
+    for _ in range(2):
+        runs = [HookRun(name, None) for name in ("ci", "chat", "audit")]
+        work = Work(EVENT, None, saved, runs)
+        restore_runs(work)
+        assert [(run.done, run.is_settled_elsewhere) for run in runs] == [(False, False), (True, True), (True, False)]
+        saved = saved_of(runs)
+
+
+def test_whoever_is_not_named_was_settled_elsewhere() -> None:
+    """P4: "all done but these" says nothing of how the others ended."""
+    saved = write_saved([entry_of("", done=True), entry_of("ci", done=False)])
+    runs = [HookRun(name, None) for name in ("ci", "chat")]
+    restore_runs(Work(EVENT, None, saved, runs))
+    assert [(run.done, run.is_settled_elsewhere) for run in runs] == [(False, False), (True, True)]
