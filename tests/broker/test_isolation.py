@@ -1,141 +1,19 @@
-"""Hooks with groups of their own: each for itself, moved and back under load, renamed, begun anew, and replayed."""
+"""Hooks with groups of their own: each for itself, moved and back under load, renamed, and begun anew."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
 from collections import Counter
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline import Event
-from hookline.contract import DeadLetter, encode_event
-from hookline.deadletters import Filter
-from hookline.hooks import Hooks
-from hookline.kafka import AcknowledgedProducer
-from hookline.service import (
-    Replay,
-    ReplayRequest,
-    Selection,
-    Service,
-    Settings,
-    SettingsError,
-    dead_letters_of,
-)
+from hookline.service import Selection, SettingsError
+from tests.support.isolated import SECONDS, SUBJECTS, Domain, Probe
 from tests.support.kafka import TestBroker
-from tests.support.waiting import NotInTimeError, eventually_async
+from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from hookline.deadletters import Report
     from tests.support.kafka import RealKafka
-
-SECONDS = 60.0
-
-
-class Probe:
-    """A hook that notes what it is done with; it fails for subjects that begin with `bad` while it is `down`."""
-
-    def __init__(self, name: str, **attributes: Any) -> None:
-        self.name = name
-        self.done: Counter[str] = Counter()
-        self.tried: Counter[str] = Counter()
-        self.down: BaseException | None = None
-        for attribute, value in attributes.items():
-            setattr(self, attribute, value)
-
-    async def handle(self, event: Event) -> None:
-        """Handle."""
-        self.tried[event.id] += 1
-        if self.down is not None and event.subject.startswith("bad"):
-            raise self.down
-        await asyncio.sleep(0)
-        self.done[event.id] += 1
-
-
-class Domain:
-    """A domain on a broker, whose settings change from one service to the next."""
-
-    def __init__(self, broker: TestBroker) -> None:
-        self.broker = broker
-        self.name = broker.domain()
-        self.topic = f"{self.name}-hook"
-        self.protocol = "classic"
-        self.sent: list[str] = []
-
-    def settings(self, **more: Any) -> Settings:
-        """Make settings for these brokers."""
-        common = {
-            "domain": self.name,
-            "kafka": {
-                "common": {"bootstrap.servers": self.broker.bootstrap},
-                "consumer": {"group.protocol": self.protocol},
-            },
-            "retry": {"initial_seconds": 0.2, "max_seconds": 0.4, "dependency_seconds": 600},
-            "breaker": {"enabled": False},
-            "guard": {"enabled": False},
-            "http": {"listen": "127.0.0.1:0"},
-        }
-        settings = Settings.model_validate({**common, **more})
-        return settings.for_embedded(self.broker.bootstrap) if self.broker.kind == "embedded" else settings
-
-    @asynccontextmanager
-    async def running(
-        self, *hooks: Probe, selection: Selection | None = None, **settings: Any
-    ) -> AsyncIterator[Service]:
-        """Run a service, ready at once, and stop it."""
-        threshold = gc.get_threshold()
-        service = Service(self.settings(**settings), Hooks({"*": hooks}), selection=selection)
-        await service.start()
-        broken = asyncio.create_task(service.wait())
-        try:
-            await eventually_async(lambda: broken.done() or service.ready(), SECONDS, what="ready")
-            if broken.done():
-                broken.result()
-            yield service
-        finally:
-            broken.cancel()
-            await asyncio.wait([broken])
-            await service.stop()
-            gc.unfreeze()
-            gc.set_threshold(*threshold)
-
-    def publish(self, subjects: Iterable[str], version: int) -> list[str]:
-        """Publish an event of each subject, and tell their ids."""
-        ids = []
-        for subject in subjects:
-            event = Event.versioned(source="s", type=f"t.{subject[:3]}", subject=subject, version=version)
-            record = encode_event(event)
-            self.broker.send(self.topic, record.key, record.value, record.headers)
-            ids.append(event.id)
-        self.sent += ids
-        return ids
-
-    def publish_malformed(self) -> None:
-        """Publish what nobody can read."""
-        self.broker.send(self.topic, b"k", b"no event")
-
-    async def settled(self, *hooks: str) -> None:
-        """Wait until the shared group, or these hooks' own, have committed to the end."""
-        for group in [f"{self.topic}.{hook}" for hook in hooks] or [self.topic]:
-            await _until_settled(self.broker, group, self.topic)
-
-    async def letters(self) -> list[DeadLetter]:
-        """Read the dead letters."""
-        records = await asyncio.to_thread(self.broker.read, f"{self.topic}_dlq")
-        return [DeadLetter.from_record(record.key, record.value, record.headers) for record in records]
-
-    async def republish(self) -> Report:
-        """Send back all dead letters."""
-        letters = dead_letters_of(self.settings())
-        producer = AcknowledgedProducer(self.settings().client_config().producer())
-        try:
-            return await letters.execute(await letters.plan(Filter()), producer, reason="mended", operator="kim")
-        finally:
-            await producer.close(5)
 
 
 @pytest.fixture
@@ -148,9 +26,6 @@ def domain(broker: TestBroker) -> Domain:
 def real(real_kafka: RealKafka) -> Domain:
     """Give a domain on the real broker: only that knows who is in a group."""
     return Domain(TestBroker(real_kafka))
-
-
-SUBJECTS = [f"{kind}-{number}" for kind in ("bad", "fine") for number in range(8)]
 
 
 async def test_a_hook_that_is_down_delays_itself_alone(domain: Domain) -> None:
@@ -298,60 +173,6 @@ async def test_processes_share_the_hooks_of_a_domain(real: Domain) -> None:
         await real.settled()
     assert alone.done == Counter(later)
     assert rest.done == Counter(later)
-
-
-async def test_a_replay_runs_one_hook_again_and_ends(real: Domain) -> None:
-    """P4, P7, P14: planned first; completed events run, of one hook and type; what fails is a letter; its group goes."""
-    one, other = Probe("one"), Probe("other")
-    async with real.running(one, other):
-        real.publish(SUBJECTS, 1)
-        real.publish_malformed()
-        await real.settled()
-        again = Probe("one")
-        again.down = ValueError("no")
-        settings, resolver = real.settings(), Hooks({"*": [again, Probe("other")]})
-        async with Replay(settings, resolver, ReplayRequest("one", 0, type="t.bad")) as replay:
-            plan = await replay.plan()
-            assert (plan.events, plan.goes_on) == (8, False)
-            assert again.tried == Counter()
-            report = await replay.run(plan, asyncio.Event())
-        assert (report.done, report.dead_letters, report.is_complete) == (0, 8, True)
-        assert again.tried == Counter(each for each in real.sent if "/bad-" in each)
-        assert real.broker.committed(replay.group, real.topic) == {}
-        assert other.done == Counter(real.sent)
-        assert {letter.group for letter in await real.letters() if letter.failures} == {replay.group}
-
-
-async def test_a_replay_goes_on_where_it_was(real: Domain) -> None:
-    """P6: interrupted, the same request runs what is left, with the end that it had, whatever was published since."""
-    real.publish(SUBJECTS, 1)
-    hook = Probe("one")
-    hook.down = ConnectionRefusedError("away")
-    request = ReplayRequest("one", 0)
-    stopping = asyncio.Event()
-    async with Replay(real.settings(), Hooks({"*": [hook]}), request) as replay:
-        running = asyncio.create_task(replay.run(await replay.plan(), stopping))
-        await eventually_async(lambda: len(hook.done) == 8 or running.done(), SECONDS, what="half of it is done")
-        stopping.set()
-        report = await running
-    assert not report.is_complete
-    real.publish(SUBJECTS, 2)
-    hook.down = None
-    async with Replay(real.settings(), Hooks({"*": [hook]}), request) as replay:
-        plan = await replay.plan()
-        assert (plan.events, plan.goes_on) == (8, True)
-        report = await replay.run(plan, asyncio.Event())
-    assert report.is_complete
-    assert hook.done == Counter(real.sent[:16])
-
-
-async def _until_settled(broker: TestBroker, group: str, topic: str) -> None:
-    """Wait until the group has committed to the end, for longer than a hook may rest."""
-    for _ in range(600):
-        if await asyncio.to_thread(broker.settled, group, topic):
-            return
-        await asyncio.sleep(0.1)
-    raise NotInTimeError(f"group {group}: {topic} is not committed to the end")
 
 
 class _Impatient:

@@ -15,12 +15,14 @@ from hookline.deadletters import DeadLettersError
 from hookline.errs import Redactor
 from hookline.kafka import KafkaClientError
 from hookline.publish import PublishError
-from hookline.service import ListenError, SettingsError
+from hookline.service import ListenError, ReplayError, SettingsError
 
 from . import _config, _demo, _dlq, _gate, _hooks, _publish, _replay, _run, _topics
 from ._options import log_to_standard_error
 
-_EXPECTED = (SettingsError, KafkaClientError, PublishError, ContractError, ListenError, DeadLettersError, OSError)
+_EXPECTED = (
+    SettingsError, ReplayError, KafkaClientError, PublishError, ContractError, ListenError, DeadLettersError, OSError,
+)  # fmt: skip
 
 app = typer.Typer(
     name="hookline",

@@ -38,7 +38,7 @@ def replay(
     """Run one hook again for the events of a time.
 
     Also for those that it is done with. Without --yes the plan is shown and nothing is run. Interrupted, the same command
-    goes on where it was.
+    goes on where it was. Exit code: 0 when all is done, dead letters included; 1 when it is not; 2 for a mistake in usage.
     """
     since_ms = moment_ms(since)
     assert since_ms is not None  # noqa: S101 - None only for None
@@ -73,12 +73,35 @@ def _print_plan(plan: ReplayPlan, output: Output) -> None:
 
 def _print_report(plan: ReplayPlan, report: ReplayReport, output: Output) -> None:
     if output is Output.JSON:
-        done: dict[str, JsonValue] = {"done": report.done, "dead_letters": report.dead_letters}
-        print_json({**_document(plan), **done, "is_complete": report.is_complete})
+        print_json({**_document(plan), **_outcome(report)})
         return
-    typer.echo(f"done {report.done}, dead letters {report.dead_letters}")
-    if not report.is_complete:
-        typer.echo(f"not complete; to go on: {_command(plan)}")
+    for line in _report_lines(plan, report):
+        typer.echo(line)
+
+
+def _report_lines(plan: ReplayPlan, report: ReplayReport) -> Iterator[str]:
+    hook = plan.request.hook
+    yield f"done {report.done}, duplicates {report.duplicates}, dead letters {report.dead_letters}"
+    if report.dead_letters:
+        yield f"to see them: hookline dlq list --hook {shlex.quote(hook)}"
+    if report.was_gone:
+        yield f"group {plan.group} was gone: another process has ended this replay, or somebody has deleted the group"
+    if report.held_because:
+        yield f"stopped, hook {hook} is not fit for more: {report.held_because}"
+        yield f"it runs on in the service; mend it, then go on: {_command(plan)}"
+    elif not report.is_complete:
+        yield f"not complete; to go on: {_command(plan)}"
+
+
+def _outcome(report: ReplayReport) -> dict[str, JsonValue]:
+    return {
+        "done": report.done,
+        "duplicates": report.duplicates,
+        "dead_letters": report.dead_letters,
+        "is_complete": report.is_complete,
+        "held_because": report.held_because or None,
+        "was_gone": report.was_gone,
+    }
 
 
 def _plan_lines(plan: ReplayPlan) -> Iterator[str]:
@@ -89,7 +112,10 @@ def _plan_lines(plan: ReplayPlan) -> Iterator[str]:
     for each in plan.stretches:
         yield f"partition {each.partition}: offsets {each.start} to {each.end}, {each.events} events"
     yield f"{plan.events} events"
-    yield f"to run it, or to go on with it: {_command(plan)}"
+    if plan.is_over:
+        yield "nothing to run: the topic holds no event of that type and time that the hook wants"
+    else:
+        yield f"to run it, or to go on with it: {_command(plan)}"
 
 
 def _command(plan: ReplayPlan) -> str:

@@ -24,6 +24,7 @@ from hookline.deadletters._pagers import AlertmanagerPager, AnyPage, Pager, Rece
 from hookline.deadletters._pages import Page, PageWriter
 from hookline.deadletters._plan import LeftOut, Plan, PlannedLetter
 from hookline.deadletters._reconciler import Reconciler, ReconcilerSettings
+from hookline.deadletters._replays import is_replay_group, replay_group
 from hookline.deadletters._republished import LETTER_HEADER, RepublishedIndex
 from hookline.deadletters._rows import Detail, Row
 from hookline.deadletters._waits import WaitingPage, WaitingPager
@@ -65,4 +66,6 @@ __all__ = [
     "WaitingPage",
     "WaitingPager",
     "WebhookPager",
+    "is_replay_group",
+    "replay_group",
 ]

@@ -44,12 +44,14 @@ class Admission:
         metrics: Metrics,
         gates: Gates | None = None,
         close_gate: Callable[[str, str], None] | None = None,
+        release: str = "",
     ) -> None:
         self._breaker = breaker
         self._guard = guard
         self._metrics = metrics
         self._gates = Gates("") if gates is None else gates
         self._close_gate = close_gate
+        self._release = release
         self._limits: dict[str, tuple[HookLimits, WiredHook]] = {}
         self._ticking: asyncio.Task[None] | None = None
         self.is_clear = self._gates.is_open
@@ -138,9 +140,14 @@ class Admission:
         limits.held_because, limits.held_since = reason, time.monotonic()
         self.is_clear = False
         self._metrics.held_hooks.set(1, hook=hook.name)
-        say_held(hook.name, reason, for_all=self._close_gate is not None)
+        say_held(hook.name, reason, self._release or self._usual_release(hook.name))
         if self._close_gate is not None:
             self._close_gate(hook.name, reason)
+
+    def _usual_release(self, hook: str) -> str:
+        if self._close_gate is None:
+            return "restart the process: there is no control topic"
+        return f"hookline gate open --hook {hook}"
 
     def troubles(self) -> list[HookTrouble]:
         """List the hooks whose events wait for something that may need a person."""

@@ -115,9 +115,8 @@ def say_breaker_closed(hook: str, open_seconds: float) -> None:
     _log.warning("breaker closed: the hook's dependency answers again", hook=hook, open_seconds=round(open_seconds, 1))
 
 
-def say_held(hook: str, reason: str, *, for_all: bool) -> None:
-    """Tell that a hook is held until a person releases it."""
-    release = f"hookline gate open --hook {hook}" if for_all else "restart the process: there is no control topic"
+def say_held(hook: str, reason: str, release: str) -> None:
+    """Tell that a hook is held until a person releases it, and how that is done."""
     _log.error("hook held, its events wait for a person", hook=hook, reason=reason, release=release)
 
 

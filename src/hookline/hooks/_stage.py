@@ -79,20 +79,22 @@ class Stage:
         buries_malformed: bool = True,
         renamed: Mapping[str, str] | None = None,
         known: Iterable[str] = (),
+        release: str = "",
         leave_seconds: float = 3.0,
     ) -> None:
         """Wire a stage.
 
-        `gates` tell what a person has closed; `close_gate` is told, with the hook's name and a reason, of a hook that only a
-        person may release, and must not block. Of a republished record that names hooks those are run that `serves`
-        says yes to, by default all. Without `buries_malformed` a malformed record is somebody else's: done with. `renamed`
-        maps former names of hooks to those of today, `known` names the hooks that other stages run too.
+        `gates` tell what a person has closed; `close_gate` is told, with the hook's name and a reason, of a hook that
+        only a person may release, and must not block; `release` says how, where it is not by opening a gate. Of a
+        republished record that names hooks those are run that `serves` says yes to, by default all. Without
+        `buries_malformed` a malformed record is somebody else's: done with. `renamed` maps former names of hooks to
+        those of today, `known` names the hooks that other stages run too.
         """
         self._resolver = resolver
         self._metrics = metrics
         self._buries_malformed = buries_malformed
         self._leave_seconds = leave_seconds
-        self._admission = Admission(policy.breaker, policy.guard, metrics, gates, close_gate)
+        self._admission = Admission(policy.breaker, policy.guard, metrics, gates, close_gate, release)
         self._wiring = Wiring(resolver, metrics, policy.hooks, self._admission, serves)
         self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics, self._admission)
         self._caller = Caller(metrics, self._decisions.note_stuck, self._admission.freed)

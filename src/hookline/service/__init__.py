@@ -19,7 +19,8 @@ from hookline.service._loop import run_service
 from hookline.service._notes import notes_on
 from hookline.service._parts import Selection
 from hookline.service._problems import Problem, SettingsError, nearest
-from hookline.service._replay import Replay, ReplayPlan, ReplayReport, ReplayRequest
+from hookline.service._replay import Replay
+from hookline.service._replay_plan import ReplayError, ReplayPlan, ReplayReport, ReplayRequest
 from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
@@ -37,6 +38,7 @@ __all__ = [
     "Origin",
     "Problem",
     "Replay",
+    "ReplayError",
     "ReplayPlan",
     "ReplayReport",
     "ReplayRequest",

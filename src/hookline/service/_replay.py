@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from hookline.consume import (
-    DeadLetterWriter,
-    Done,
-    Engine,
-    EngineMeter,
-    EngineSettings,
-    GiveUp,
-    Marks,
-    Observer,
-    encode_marks,
-    pack_numbers,
-    read_number,
-)
+from hookline.consume import Engine, EngineMeter, EngineSettings, Raised, Recollection, begin
 from hookline.contract import MalformedRecordError, decode_delivery
+from hookline.deadletters import replay_group
 from hookline.errs import DEFAULT_CLASSIFIERS
 from hookline.hooks import Place, ServedHooks, Stage, type_pattern
 from hookline.kafka import (
     AcknowledgedProducer,
     BrokerUnreachableError,
     GroupAdmin,
-    GroupConsumer,
     GroupInUseError,
     TopicReader,
     kafka_classifier,
@@ -39,14 +23,16 @@ from hookline.kafka import (
 from hookline.service._control import Control
 from hookline.service._isolation import Isolation
 from hookline.service._problems import Problem, SettingsError, nearest
+from hookline.service._replay_plan import Found, ReplayError, ReplayPlan, ReplayReport, Stretch, read_note
+from hookline.service._replay_stage import ReplayLetters, ReplayMember, Stretched, Tally
 from hookline.telemetry import Metrics, get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable
 
-    from hookline.consume import Delivery, Hold, Identity, Outcome, Retry
     from hookline.hooks import Resolver
-    from hookline.kafka import Position, Record
+    from hookline.kafka import GroupListener, Record
+    from hookline.service._replay_plan import ReplayRequest
     from hookline.service._settings import Settings
 
 T = TypeVar("T")
@@ -55,70 +41,18 @@ _ANSWER_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.5
 _FLUSH_SECONDS: Final = 5.0
 _DELETE_LOOKS: Final = 20
-_NOTE_VERSION: Final = 2
-"""Beside that of a roster, whose place the note takes."""
-_PASSED: Final = object()
-"""What a delivery holds that is not shown to the stage."""
 
 _log = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
-    """Which events a hook is to be given again: from a time on, up to another one, of some types (`*` crosses dots)."""
-
-    hook: str
-    since_ms: int
-    until_ms: int | None = None
-    type: str = "*"
-
-    @property
-    def digest(self) -> str:
-        """Name the request: the same one goes on with what it has begun."""
-        said = json.dumps([self.hook, self.since_ms, self.until_ms, self.type])
-        return hashlib.blake2b(said.encode(errors="surrogatepass"), digest_size=6).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """What is left of one partition: from `start` up to, and without, `end`, and how many events of that the hook gets."""
-
-    partition: int
-    start: int
-    end: int
-    events: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayPlan:
-    """What a replay would do. `goes_on` says that it has begun before."""
-
-    request: ReplayRequest
-    group: str
-    stretches: tuple[Stretch, ...]
-    goes_on: bool
-
-    @property
-    def events(self) -> int:
-        """How many events the hook gets."""
-        return sum(stretch.events for stretch in self.stretches)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayReport:
-    """How a replay went: events that the hook was given and is done with, dead letters, and whether that is all."""
-
-    done: int
-    dead_letters: int
-    is_complete: bool
 
 
 class Replay:
     """Replays events for one hook. For one event loop; a context manager, which ends its thread.
 
-    Completed identities do not stop it, failures are dead-lettered as ever, and other hooks are not run. Its group
-    remembers how far it is, and where it ends, so that the same request goes on after an interruption; it is deleted at
-    the end. Raises SettingsError for a hook that nobody lists, KafkaClientError when Kafka does not do what is asked.
+    What the hook has completed before does not stop it, failures are dead-lettered as ever, and other hooks are not run.
+    Its group remembers how far it is, and where it ends, so that the same request goes on after an interruption; it is
+    deleted at the end. Nobody but the replay is stopped when it finds the hook broken, or its receiver gone. Raises
+    SettingsError for a hook that nobody lists, KafkaClientError when Kafka does not do what is asked, ReplayError when
+    the replay cannot begin or go on.
     """
 
     def __init__(self, settings: Settings, resolver: Resolver, request: ReplayRequest) -> None:
@@ -133,9 +67,11 @@ class Replay:
         self._resolver = ServedHooks(resolver, self._serves)
         self._pattern = type_pattern(request.type)
         self._topic = settings.hook_topic()
-        self.group = f"{self._isolation.group_of(request.hook)}.replay-{request.digest}"
+        self.group = replay_group(self._isolation.group_of(request.hook), request.digest)
         self._thread = ThreadPoolExecutor(1, "kafka-replay")
         self._admin: GroupAdmin | None = None
+        self._members: list[ReplayMember] = []
+        self._held_because = ""
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -157,15 +93,43 @@ class Replay:
                     ends[record.partition] = record.offset + 1
         # The last event that is wanted is delivered for certain, which an end behind a transaction's marker is not.
         ends = {**ends, **found.frozen_ends}
-        stretches = (Stretch(number, start, ends[number], counts[number]) for number, start in found.starts.items())
+        stretches = (
+            Stretch(number, start, ends[number], counts[number], found.firsts[number])
+            for number, start in found.starts.items()
+        )
         return ReplayPlan(self._request, self.group, tuple(stretches), goes_on=bool(found.places))
 
     async def run(self, plan: ReplayPlan, stopping: asyncio.Event) -> ReplayReport:
         """Do it, and delete the group when all is done; until then, or until told to stop."""
-        if not plan.goes_on:
-            positions = {each.partition: _opening(each) for each in plan.stretches}
+        tally = Tally()
+        is_complete = plan.is_over
+        if not is_complete:
+            await self._begin(plan)
+            is_complete = await self._run(plan, tally, stopping)
+        if is_complete and (plan.goes_on or not plan.is_over):
+            await self._delete()
+        return ReplayReport(
+            tally.done,
+            tally.duplicates,
+            tally.dead_letters,
+            is_complete,
+            held_because="" if is_complete else self._held_because,
+            was_gone=any(member.was_gone for member in self._members),
+        )
+
+    async def _begin(self, plan: ReplayPlan) -> None:
+        if plan.goes_on:
+            return
+        positions = {each.partition: each.opening() for each in plan.stretches}
+        try:
             await self._ask(lambda admin: admin.commit(self.group, self._topic, positions))
-        tally = _Tally()
+        except GroupInUseError as error:
+            raise ReplayError(
+                f"group {self.group}: another process has just begun the same replay; "
+                "wait for it, or give the command again to take part in it"
+            ) from error
+
+    async def _run(self, plan: ReplayPlan, tally: Tally, stopping: asyncio.Event) -> bool:
         async with AsyncExitStack() as stack:
             producer = AcknowledgedProducer(self._client.producer())
             stack.push_async_callback(producer.close, _FLUSH_SECONDS)
@@ -175,27 +139,41 @@ class Replay:
                 Control(self._settings.domain, self._settings.control_topic(), self._client, producer, metrics)
             )
             stage = await stack.enter_async_context(self._stage(control, metrics))
-            engine = self._engine(_Stretched(stage, plan, self._wants), stage, producer, tally)
+            engine = self._engine(stage, plan, producer, tally)
             await control.wait()
             await engine.start()
-            is_complete = await self._serve(engine, plan, stopping)
-        if is_complete:
-            await self._delete()
-        return ReplayReport(tally.done, tally.dead_letters, is_complete)
+            return await self._serve(engine, plan, stopping)
 
-    def _found(self, admin: GroupAdmin) -> _Found:
+    def _found(self, admin: GroupAdmin) -> Found:
         committed = admin.committed([self.group], self._topic)[self.group]
         if committed:
-            places = {number: Place.read(position) for number, position in committed.items()}
-            ends = {number: _end_in(place) for number, place in places.items()}
-            return _Found({number: place.offset for number, place in places.items()}, ends, places, ends)
-        until_ms = self._request.until_ms
+            return self._found_begun(admin, {number: Place.read(each) for number, each in committed.items()})
         starts = admin.offsets_at(self._topic, self._request.since_ms)
-        ends = admin.offsets_at(self._topic, "latest" if until_ms is None else until_ms)
-        return _Found(starts, {number: max(ends[number], start) for number, start in starts.items()}, {}, {})
+        ends = self._ends_asked_for(admin)
+        return Found(starts, {number: max(ends[number], start) for number, start in starts.items()}, starts, {}, {})
+
+    def _found_begun(self, admin: GroupAdmin, places: dict[int, Place]) -> Found:
+        """Tell where a replay stands that has begun; where its end is lost, the time that was asked for tells it."""
+        notes = {number: note for number, place in places.items() if (note := read_note(place)) is not None}
+        lost = sorted(places.keys() - notes.keys())
+        if lost and self._request.until_ms is None:
+            raise ReplayError(
+                f"group {self.group}, partition {lost[0]}: its commits do not tell any more where the replay ends; "
+                "replay what is left with --since and --until, and delete the group (kafka-consumer-groups.sh --delete)"
+            )
+        asked = self._ends_asked_for(admin) if lost else {}
+        frozen = {number: end for number, (end, _) in notes.items() if end}
+        starts = {number: place.offset for number, place in places.items() if number in frozen or number in lost}
+        ends = {**{number: max(asked[number], starts[number]) for number in lost}, **frozen}
+        firsts = {**starts, **{number: notes[number][1] for number in frozen}}
+        return Found(starts, ends, firsts, places, frozen)
+
+    def _ends_asked_for(self, admin: GroupAdmin) -> dict[int, int]:
+        until_ms = self._request.until_ms
+        return admin.offsets_at(self._topic, "latest" if until_ms is None else until_ms)
 
     def _wants(self, record: Record) -> bool:
-        """Tell whether the hook is given a record: raises whatever the resolver raises."""
+        """Tell whether the hook is given a record; also one for which the resolver fails, which is a dead letter."""
         try:
             event, redrive = decode_delivery(record.key, record.value, record.headers)
         except MalformedRecordError:
@@ -203,7 +181,10 @@ class Replay:
         names = [] if redrive is None or redrive.hooks is None else redrive.hooks
         if names and not any(self._serves(self._isolation.renamed.get(name, name)) for name in names):
             return False
-        return self._pattern.fullmatch(event.type) is not None and bool(self._resolver.for_event(event))
+        if self._pattern.fullmatch(event.type) is None:
+            return False
+        hooks = begin(self._resolver.for_event, event)
+        return isinstance(hooks, Raised) or bool(hooks)
 
     def _stage(self, control: Control, metrics: Metrics) -> Stage:
         return Stage(
@@ -211,32 +192,47 @@ class Replay:
             self._settings.stage_policy((*DEFAULT_CLASSIFIERS, kafka_classifier)),
             metrics,
             gates=control.gates,
-            close_gate=control.closer,
+            close_gate=self._hold,
             serves=self._serves,
             buries_malformed=False,
             renamed=self._isolation.renamed,
             known=self._isolation.seats,
+            release=f"hook {self._request.hook} runs on in the service; mend it, then go on with the replay",
         )
 
-    def _engine(self, handler: _Stretched, stage: Stage, producer: AcknowledgedProducer, tally: _Tally) -> Engine:
-        settings = EngineSettings(**self._settings.consume.model_dump())
+    def _hold(self, hook: str, reason: str) -> None:
+        """End the replay, instead of closing the hook for everybody: what came of old events says nothing of new ones."""
+        del hook
+        self._held_because = self._held_because or reason
+
+    def _engine(self, stage: Stage, plan: ReplayPlan, producer: AcknowledgedProducer, tally: Tally) -> Engine:
+        handler = Stretched(stage, plan, self._wants)
+        letters = ReplayLetters(producer, self._settings.dead_letter_topic(), self._request.hook)
+
+        def open_consumer(listener: GroupListener) -> ReplayMember:
+            self._members.append(ReplayMember(self._client, plan, self._topic, listener))
+            return self._members[-1]
+
         return Engine(
-            open_consumer=partial(GroupConsumer, self._client, self.group, self._topic),
+            open_consumer=open_consumer,
             group=self.group,
             handler=handler,
-            dead_letters=DeadLetterWriter(producer, self._settings.dead_letter_topic()),
-            settings=replace(settings, dedupe_window=0),
+            dead_letters=letters,
+            settings=EngineSettings(**self._settings.consume.model_dump()),
             observer=tally,
             meter=EngineMeter(),
             memory=stage.memory,
+            recollection=Recollection(
+                TopicReader(self._client), self._topic, letters.topic, handler, frozenset({self.group})
+            ),
             note_of=handler.note_of,
         )
 
     async def _serve(self, engine: Engine, plan: ReplayPlan, stopping: asyncio.Event) -> bool:
-        """Wait until all is settled, by whichever process, and stop the engine; False when told to stop before."""
+        """Wait until all is settled, by whichever process, and stop the engine; False when it has to stop before."""
         broken = asyncio.create_task(engine.wait())
         try:
-            while not stopping.is_set():
+            while not (stopping.is_set() or self._held_because):
                 with suppress(BrokerUnreachableError):  # the engine goes on when it is back, and so does this
                     if await self._ask(lambda admin: self._is_complete(admin, plan)):
                         return True
@@ -274,81 +270,3 @@ class Replay:
         answer = question(admin)
         self._admin = admin
         return answer
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Where a replay begins and ends in each partition, and what its group knows already."""
-
-    starts: Mapping[int, int]
-    ends: Mapping[int, int]
-    places: Mapping[int, Place]
-    frozen_ends: Mapping[int, int]
-
-    def ranges(self) -> dict[int, tuple[int, int]]:
-        return {
-            number: (start, self.ends[number]) for number, start in self.starts.items() if start < self.ends[number]
-        }
-
-    def is_open(self, record: Record) -> bool:
-        place = self.places.get(record.partition)
-        return place is None or not place.marks.is_settled(record.offset)
-
-
-class _Stretched:
-    """A stage that is shown only the events of a plan; others are done with, unseen."""
-
-    def __init__(self, stage: Stage, plan: ReplayPlan, is_wanted: Callable[[Record], bool]) -> None:
-        self._stage = stage
-        self._ends = {each.partition: each.end for each in plan.stretches}
-        self._is_wanted = is_wanted
-
-    def identify(self, delivery: Delivery) -> Identity | None:
-        """Decode a record of the plan."""
-        record = delivery.record
-        is_new = delivery.progress is None or isinstance(delivery.progress, bytes)
-        if is_new and (record.offset >= self._ends.get(record.partition, 0) or not self._is_wanted(record)):
-            delivery.progress = _PASSED
-        return None if delivery.progress is _PASSED else self._stage.identify(delivery)
-
-    def handle(self, delivery: Delivery) -> Awaitable[None] | None:
-        """Run the hook."""
-        return None if delivery.progress is _PASSED else self._stage.handle(delivery)
-
-    def decide(self, delivery: Delivery, error: BaseException) -> Retry | Hold | GiveUp:
-        """Decide as the stage does."""
-        return self._stage.decide(delivery, error)
-
-    def note_of(self, partition: int) -> bytes:
-        """Write down where the plan ends."""
-        return _note(self._ends.get(partition, 0))
-
-
-class _Tally(Observer):
-    """Counts what became of the events of a replay."""
-
-    def __init__(self) -> None:
-        self.done = self.dead_letters = 0
-
-    def ended(self, delivery: Delivery, outcome: Outcome, error: BaseException | None) -> None:
-        """Count an event that has ended."""
-        del error
-        if isinstance(outcome, GiveUp):
-            self.dead_letters += 1
-        elif isinstance(outcome, Done) and delivery.progress is not _PASSED:
-            self.done += 1
-
-
-def _opening(stretch: Stretch) -> Position:
-    marks = Marks(frontier=stretch.start, open=(), states=(), clean=True, note=_note(stretch.end))
-    return stretch.start, encode_marks(marks, stretch.start).text
-
-
-def _note(end: int) -> bytes:
-    return bytes((_NOTE_VERSION,)) + pack_numbers([end])
-
-
-def _end_in(place: Place) -> int:
-    """Read where a replay ends; where its group does not say so any more, it is over."""
-    note = place.marks.note
-    return read_number(note, 1)[0] if note[:1] == bytes((_NOTE_VERSION,)) else place.offset
