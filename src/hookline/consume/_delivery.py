@@ -43,11 +43,13 @@ class Delivery:
         """For the handler to call when what it runs can be neither ended nor waited for: the attempt then holds its
         subject, and no slot any more. Once is enough; more calls do nothing."""
 
-    def wake(self) -> None:
-        """End the wait for the next attempt: what it was held for is over. Does nothing when it does not wait."""
+    def wake(self) -> bool:
+        """End the wait for the next attempt: what it was held for is over. Tells whether it waited; else does nothing."""
         end_wait: Callable[[], None] | None = getattr(self, "_end_wait", None)  # unset in one that has never waited
-        if end_wait is not None:
-            end_wait()
+        if end_wait is None:
+            return False
+        end_wait()
+        return True
 
     def note_waiting(self, end_wait: Callable[[], None] | None) -> None:
         """Take what ends its wait; for the engine. None when it waits no more."""

@@ -1,8 +1,12 @@
 """Whether a run of a hook may begin: gates, guards, breakers, places, rates and ages in one place.
 
 A run that may not waits in its hook's line, and what lets it begin calls it: a place that falls free, the moment that the
-rate allows, the next probe, a breaker that closes, a gate that opens. It asks again by itself now and then, for the one
-that was called may have been let go with its partition.
+rate allows, the next probe, a breaker that closes, a gate that opens. As many are called as may begin; who is called and
+has no use for the turn passes it on. Once a second whoever may begin is called anyway, for the one that was called may have
+been let go with its partition.
+
+A place is taken when a run is let begin, and given back once: when it has ended, when it is stuck, or when its attempt was
+cut off before its hook was called.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
+from hookline.consume import Raised, begin
+
 from ._gates import Gates
 from ._hook import DEFAULT_TIMEOUT_SECONDS
 from ._limits import HookLimits
@@ -18,7 +24,7 @@ from ._log import say_breaker_closed, say_breaker_open, say_expired, say_held
 from ._troubles import HookTrouble, TroubleKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from hookline.consume import Delivery
     from hookline.contract import Event
@@ -73,47 +79,79 @@ class Admission:
             if limits.timer is not None:
                 limits.timer.cancel()
 
-    def limits_of(self, hook: WiredHook, policy: HookPolicy) -> HookLimits:
+    def limits_of(self, hook: WiredHook) -> HookLimits:
         """Give the limits of a hook, the same for every object of its name."""
         known = self._limits.get(hook.name)
-        limits = HookLimits(policy, self._breaker, self._guard) if known is None else known[0]
+        if known is None:
+            limits = HookLimits(hook.policy, self._breaker, self._guard)
+            limits.breaker.tick(time.monotonic(), hook.ended)
+        else:
+            limits = known[0]
+            limits.narrow(hook.policy)
         self._limits[hook.name] = limits, hook
         return limits
 
     def admits(self, run: HookRun, hook: WiredHook, delivery: Delivery, event: Event) -> bool:
         """Tell whether a run may begin now; one that may not waits in line, unless it has expired, which ends it."""
+        had_turn, run.was_called = run.was_called, False
+        limits, now = hook.limits, time.monotonic()
         if _has_expired(event, hook.policy):
             run.done = True
             self._metrics.expired_total.inc(hook=hook.name)
             say_expired(event, hook.name)
-            return False
-        now = time.monotonic()
-        if self._may_begin(run, hook, event, now):
-            run.note_begun(now)
+        elif self._gates.closed_for(hook.name, event.subject) is not None:
+            self._let_wait(run, now)
+            limits.parked.join(run, delivery, event.subject)
+        elif self._room(limits, now):
+            self._let_begin(run, hook, now)
             return True
-        run.note_waiting(now)
-        run.due_at = now + _ASK_AGAIN_SECONDS
-        self._let_wait(run, hook, delivery, event)
+        else:
+            self._let_wait(run, now)
+            limits.line.join(run, delivery, event.subject)
+            return False
+        if had_turn:
+            self._call_next(limits, now)
         return False
 
-    def freed(self, hook: WiredHook) -> None:
-        """Note that a run of a hook has ended: there may be a place."""
-        if hook.policy.concurrency is not None and hook.running < hook.limits.most_running:
-            hook.limits.line.call()
+    def left(self, run: HookRun, hook: WiredHook) -> None:
+        """Note that a run which was let begin has ended, is stuck, or was never called: its place is free."""
+        if not run.has_place:
+            return
+        limits, now = hook.limits, time.monotonic()
+        run.has_place = False
+        limits.taken -= 1
+        self._call_next(limits, now)
+
+    def over(self, runs: Iterable[HookRun]) -> None:
+        """Note that an attempt is over, and with it what was let begin and was cut off before it told anything."""
+        for run in runs:
+            if run.hook is None:
+                continue
+            if not run.is_called:
+                self.left(run, run.hook)
+            if run.probe:
+                self._probe_ended(run, run.hook, answered=False)
 
     def answered(self, run: HookRun, hook: WiredHook) -> None:
         """Note that a run ended, well or not, and that the hook's dependency has nothing to do with that."""
-        if run.is_probe:
+        if run.probe:
             self._probe_ended(run, hook, answered=True)
+
+    def asked(self, run: HookRun, hook: WiredHook) -> None:
+        """Note that a run ended well and asked to be run again, which tells nothing of hook and dependency."""
+        hook.limits.holds += 1
+        probe, run.probe = run.probe, 0
+        if hook.limits.breaker.is_awaited(probe):
+            hook.limits.breaker.pass_on_probe()
 
     def dependency_failed(self, run: HookRun, hook: WiredHook, subject: str) -> None:
         """Note that a run failed because of the hook's dependency; when it runs again is known."""
         limits, now = hook.limits, time.monotonic()
         if not _keeps_failing(limits, hook, now):
             limits.failing_since = now
-        limits.oks_before = hook.oks.total
+        limits.oks_before = _oks(hook)
         limits.failing_until = max(run.due_at, now) + _NEWS_SECONDS
-        if run.is_probe:
+        if run.probe:
             self._probe_ended(run, hook, answered=False)
         elif limits.breaker.failed(subject, now, hook.ended):
             self._breaker_changed(hook)
@@ -127,7 +165,7 @@ class Admission:
         """Note that a hook failed for good with an event: a flood of them holds the hook."""
         limits = hook.limits
         limits.failed_for_good += 1
-        outcomes = int(hook.oks.total) + limits.failed_for_good
+        outcomes = _oks(hook) + limits.failed_for_good
         if limits.guard.failed(subject, outcomes):
             self.hold(hook, "guard: most of the latest events failed for good")
 
@@ -154,46 +192,58 @@ class Admission:
         now = time.monotonic()
         return [trouble for limits, hook in self._limits.values() for trouble in _troubles_of(limits, hook, now)]
 
-    def _let_wait(self, run: HookRun, hook: WiredHook, delivery: Delivery, event: Event) -> None:
-        """Let a run wait, for its gate apart from the line; when it was called, its turn is the next one's."""
-        if self._gates.closed_for(hook.name, event.subject) is None:
-            hook.limits.line.join(run, delivery)
-            return
-        was_called = run.was_called
-        hook.limits.parked.join(run, delivery)
-        if was_called:
-            hook.limits.line.call()
+    def _let_wait(self, run: HookRun, now: float) -> None:
+        run.note_waiting(now)
+        run.due_at = now + _ASK_AGAIN_SECONDS
 
-    def _may_begin(self, run: HookRun, hook: WiredHook, event: Event, now: float) -> bool:
-        limits = hook.limits
+    def _room(self, limits: HookLimits, now: float) -> float:
+        """Tell how many runs of a hook may begin now, their own gates apart; sees to it that the rate calls the next."""
         breaker = limits.breaker
         if limits.held_because or (breaker.is_open and not breaker.may_probe(now)):
-            return False
-        if self._gates.closed_for(hook.name, event.subject) is not None or hook.running >= limits.most_running:
-            return False
+            return 0
+        room = limits.most_running - limits.taken
+        if room <= 0:
+            return 0
         wait_seconds = limits.seconds_to_next(now)
         if wait_seconds:
             self._call_in(limits, wait_seconds)
-            return False
+            return 0
+        return 1 if breaker.is_open or limits.gap_seconds else room
+
+    def _let_begin(self, run: HookRun, hook: WiredHook, now: float) -> None:
+        limits = hook.limits
+        run.note_begun(now)
+        run.has_place, run.is_called = True, False
+        limits.taken += 1
         limits.count_begun(now)
-        run.is_probe = breaker.is_open
-        if run.is_probe:
-            most_seconds = hook.policy.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
-            breaker.begin_probe(now, most_seconds + _PROBE_GRACE_SECONDS)
-        return True
+        if limits.breaker.is_open:
+            run.probe = limits.breaker.begin_probe(now, _most_seconds(hook) + _PROBE_GRACE_SECONDS)
+        if limits.gap_seconds and limits.line:
+            self._call_in(limits, limits.gap_seconds)
+
+    def _call_next(self, limits: HookLimits, now: float) -> None:
+        """Call the first in line if it may begin: a turn has fallen to it."""
+        if limits.line and self._room(limits, now):
+            limits.line.call()
+
+    def _call_all(self, limits: HookLimits, now: float) -> None:
+        """Call as many as may begin."""
+        most = min(self._room(limits, now), len(limits.line)) if limits.line else 0
+        while most >= 1 and limits.line.call():
+            most -= 1
 
     def _probe_ended(self, run: HookRun, hook: WiredHook, *, answered: bool) -> None:
-        run.is_probe = False
+        probe, run.probe = run.probe, 0
         breaker = hook.limits.breaker
-        if not breaker.is_open:
+        if not breaker.is_awaited(probe):
             return
         now = time.monotonic()
         open_seconds = now - (breaker.opened_at or now)
-        breaker.end_probe(now, answered=answered)
+        breaker.end_probe(now, hook.ended, answered=answered)
         if answered:
             self._breaker_changed(hook)
             say_breaker_closed(hook.name, open_seconds)
-            hook.limits.line.call_all()
+            self._call_all(hook.limits, now)
 
     def _breaker_changed(self, hook: WiredHook) -> None:
         self._metrics.breaker_open.set(int(hook.limits.breaker.is_open), hook=hook.name)
@@ -212,9 +262,14 @@ class Admission:
             limits.is_gated = bool(limits.held_because) and is_closed
             self._show_held(limits, hook)
         self._look_whether_clear()
-        for limits, _ in tuple(self._limits.values()):
-            limits.parked.call_all()
-            limits.line.call_all()
+        for limits, hook in tuple(self._limits.values()):
+            self._sort(limits, hook)
+            self._call_all(limits, time.monotonic())
+
+    def _sort(self, limits: HookLimits, hook: WiredHook) -> None:
+        """Let those stand in line that no gate keeps, and those apart that one does: each has its place all the same."""
+        limits.parked.move(limits.line, lambda subject: self._gates.closed_for(hook.name, subject) is None)
+        limits.line.move(limits.parked, lambda subject: self._gates.closed_for(hook.name, subject) is not None)
 
     def _show_held(self, limits: HookLimits, hook: WiredHook) -> None:
         is_held = bool(limits.held_because) or self._gates.is_held(hook.name)
@@ -226,8 +281,7 @@ class Admission:
 
     def _ring(self, limits: HookLimits) -> None:
         limits.timer = None
-        if limits.line.call() and limits.line:
-            self._call_in(limits, limits.gap_seconds)
+        self._call_next(limits, time.monotonic())
 
     async def _tick(self) -> None:
         while True:
@@ -238,8 +292,7 @@ class Admission:
                 self._show_held(limits, hook)
                 self._metrics.parked_events.set(_parked(limits), hook=hook.name)
                 self._metrics.waiting_events.set(limits.line.count() + limits.parked.count(), hook=hook.name)
-                if limits.breaker.is_open and limits.breaker.may_probe(now):
-                    limits.line.call()
+                self._call_all(limits, now)
 
 
 def _parked(limits: HookLimits) -> int:
@@ -269,4 +322,15 @@ def _troubles_of(limits: HookLimits, hook: WiredHook, now: float) -> Iterator[Ho
 
 
 def _keeps_failing(limits: HookLimits, hook: WiredHook, now: float) -> bool:
-    return limits.failing_since is not None and hook.oks.total <= limits.oks_before and now < limits.failing_until
+    return limits.failing_since is not None and _oks(hook) <= limits.oks_before and now < limits.failing_until
+
+
+def _oks(hook: WiredHook) -> int:
+    """Tell how often a hook was done with an event, so far."""
+    return int(hook.oks.total) - hook.limits.holds
+
+
+def _most_seconds(hook: WiredHook) -> float:
+    """Tell how long a run of a hook may take, also of one that cannot tell."""
+    seconds = begin(hook.limit_seconds)
+    return DEFAULT_TIMEOUT_SECONDS if isinstance(seconds, Raised) else seconds

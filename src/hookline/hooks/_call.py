@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hookline.telemetry import Metrics
 
     from ._hook import Hook, HookDelivery
+    from ._runs import HookRun
     from ._wiring import WiredHook
 
 THREADS = 64
@@ -41,13 +42,21 @@ class Call:
     """One run of a hook that has not ended."""
 
     __slots__ = (
-        "delivery", "ends_at", "event", "hook", "is_expired", "is_stuck", "limit_seconds", "task", "thread",
+        "delivery", "ends_at", "event", "has_left", "hook", "is_expired", "is_stuck", "limit_seconds", "run", "task", "thread",
     )  # fmt: skip
 
     def __init__(
-        self, hook: WiredHook, delivery: Delivery, event: Event, limit_seconds: float, task: asyncio.Task[None]
+        self,
+        hook: WiredHook,
+        delivery: Delivery,
+        event: Event,
+        limit_seconds: float,
+        task: asyncio.Task[None],
+        run: HookRun | None = None,
     ) -> None:
         self.hook = hook
+        self.run = run
+        """None when the event has this hook only, and nothing bounds it."""
         self.limit_seconds = limit_seconds
         self.delivery = delivery
         self.event = event
@@ -55,6 +64,8 @@ class Call:
         """By the loop's clock: when its time is over. Without end before its time has begun."""
         self.is_expired = False
         self.is_stuck = False
+        self.has_left = False
+        """Whether it counts no more among what its hook does: it has ended, its thread too, or it is stuck."""
         self.task = task
         self.thread: Running | None = None
         """The thread that runs it, if one does; it may outlive the attempt."""
@@ -92,11 +103,16 @@ class Caller:
     """
 
     def __init__(
-        self, metrics: Metrics, note_stuck: NoteStuck, freed: Callable[[WiredHook], None], *, threads: int = THREADS
+        self,
+        metrics: Metrics,
+        note_stuck: NoteStuck,
+        left: Callable[[HookRun, WiredHook], None],
+        *,
+        threads: int = THREADS,
     ) -> None:
         self._metrics = metrics
         self._note_stuck = note_stuck
-        self._freed = freed
+        self._left = left
         self._most_threads = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="hook")
         self._free = asyncio.Semaphore(threads)
@@ -123,6 +139,7 @@ class Caller:
     def go_on(self, rest: Rest, call: Call) -> Awaitable[None]:
         """Give what goes on with a call, to be awaited in its task; `end` is to be called behind it."""
         self._calls.add(call)
+        call.hook.count(+1)
         if isinstance(rest, Suspended):
             self._limit(call)
             return rest.finish()
@@ -134,9 +151,21 @@ class Caller:
         if call.is_stuck and not call.delivery.cut_off:
             self._note_stuck(call.delivery, call.hook.name, is_stuck=False)
         if call.thread is None or call.thread.done():
-            self._calls.discard(call)
+            self._forget(call)
         else:
-            call.thread.add_done_callback(lambda _: self._calls.discard(call))
+            call.thread.add_done_callback(lambda _: self._forget(call))
+
+    def _forget(self, call: Call) -> None:
+        self._calls.discard(call)
+        if not call.has_left:
+            self._leave(call)
+
+    def _leave(self, call: Call) -> None:
+        """Count it no more among what its hook does; to be called once."""
+        call.has_left = True
+        call.hook.count(-1)
+        if call.run is not None:
+            self._left(call.run, call.hook)
 
     def _limit(self, call: Call) -> None:
         call.ends_at = self._loop.time() + call.limit_seconds
@@ -169,8 +198,7 @@ class Caller:
         for call in self._calls:
             if not call.is_stuck and now > call.ends_at + STUCK_AFTER_SECONDS:
                 call.is_stuck = True
-                call.hook.count(-1)
-                self._freed(call.hook)
+                self._leave(call)
                 call.delivery.release_slot()
                 self._note_stuck(call.delivery, call.hook.name, is_stuck=True)
                 say_stuck(call.event, call.hook.name, now - call.ends_at)

@@ -93,14 +93,16 @@ class Decisions:
         verdict = classify(error, self._classifiers)
         if _is_gone(error):
             self._admission.hold(hook, f"its receiver is gone: {self._text(error)}")
+        # A probe that gets no answer says nothing of its event, though it may look like any time-out.
+        counts_as = Verdict.INFRA_DEPENDENCY_RETRYABLE if run.probe and verdict.retryable else verdict
         run.tries += 1
-        run.charged += 0 if verdict.dependency else 1
+        run.charged += 0 if counts_as.dependency else 1
         run.first_failed_at = now if run.first_failed_at is None else run.first_failed_at
         elapsed_seconds = now - run.first_failed_at
-        attempt = run.tries if verdict.dependency else run.charged
+        attempt = run.tries if counts_as.dependency else run.charged
         asked_seconds = retry_after_seconds(error) or 0.0
         policy = self._retry_of(hook)
-        next_step = decide(verdict, attempt, elapsed_seconds, policy, at_least_seconds=asked_seconds)
+        next_step = decide(counts_as, attempt, elapsed_seconds, policy, at_least_seconds=asked_seconds)
         self._metrics.hook_errors_total.inc(hook=run.name, verdict=str(verdict))
         if isinstance(next_step, Retry):
             self._try_again(event, run, error, verdict, now, next_step.delay_seconds)
@@ -109,7 +111,7 @@ class Decisions:
         else:
             run.failed = self._failed(event, run, error, verdict, next_step, elapsed_seconds)
             self._admission.failed_for_good(hook, event.subject)
-        if verdict is Verdict.INFRA_DEPENDENCY_RETRYABLE:
+        if counts_as is Verdict.INFRA_DEPENDENCY_RETRYABLE:
             self._admission.dependency_failed(run, hook, event.subject)
         else:
             self._admission.answered(run, hook)

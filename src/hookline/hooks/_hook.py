@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_SECONDS = 30.0
 """How long an attempt may take when neither the settings nor the hook say."""
+_MOST_HOLD_SECONDS = 31_536_000
 
 
 @runtime_checkable
@@ -59,9 +60,15 @@ class HookDelivery:
     def hold(self, seconds: float) -> None:
         """Ask to be run again after so long, as if for the first time: it counts as no attempt, and only the subject waits.
 
-        Counts when the attempt returns; one that raises has failed. The last call of an attempt counts; less than 0 is 0.
+        Counts when the attempt returns; one that raises has failed. The last call of an attempt counts. Raises ValueError for
+        anything but a number from 0 to 31,536,000, a year: nobody would be run again then.
         """
-        self._ask(max(float(seconds), 0.0))
+        if not 0 <= seconds <= _MOST_HOLD_SECONDS:
+            raise ValueError(
+                f"hold({seconds!r}): give the seconds until the hook is run again, from 0 to {_MOST_HOLD_SECONDS}; "
+                "to be done with the event return without a hold, to give it up raise"
+            )
+        self._ask(float(seconds))
 
 
 class Resolver(Protocol):

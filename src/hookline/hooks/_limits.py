@@ -28,11 +28,14 @@ class HookLimits:
         "guard",
         "held_because",
         "held_since",
+        "holds",
         "is_gated",
         "line",
         "most_running",
         "oks_before",
         "parked",
+        "running",
+        "taken",
         "timer",
     )  # fmt: skip
 
@@ -42,9 +45,14 @@ class HookLimits:
         """Those that a closed gate keeps: they must not stand before others in the line."""
         self.breaker = Breaker(breaker)
         self.guard = Guard(guard)
-        self.most_running = inf if policy.concurrency is None else policy.concurrency
-        self.gap_seconds = 0.0 if policy.rate is None else 1.0 / policy.rate
+        self.most_running = inf
+        self.gap_seconds = 0.0
         """The least time between the beginnings of two attempts."""
+        self.narrow(policy)
+        self.running = 0
+        """How many runs go on that did not end at once."""
+        self.taken = 0
+        """How many places are taken: by runs that were let begin, from that moment on."""
         self.timer: asyncio.TimerHandle | None = None
         """Calls the first in line when the rate lets it begin."""
         self.held_because = ""
@@ -57,9 +65,21 @@ class HookLimits:
         """When the dependency failed first, if no attempt has succeeded since."""
         self.failing_until = 0.0
         """Until when that is news: somewhat longer than the failed event waits."""
-        self.oks_before = 0.0
+        self.holds = 0
+        """How many attempts ended well and asked to be run again: they tell nothing of hook or dependency."""
+        self.oks_before = 0
         """How many attempts had succeeded when the dependency failed last."""
         self._next_at = 0.0
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether places or a rate bound it."""
+        return self.most_running < inf or self.gap_seconds > 0
+
+    def narrow(self, policy: HookPolicy) -> None:
+        """Take over the bounds of a policy where they are narrower: of the hooks of one name each has said its own."""
+        self.most_running = min(self.most_running, inf if policy.concurrency is None else policy.concurrency)
+        self.gap_seconds = max(self.gap_seconds, 0.0 if policy.rate is None else 1.0 / policy.rate)
 
     def seconds_to_next(self, now: float) -> float:
         """Tell how long until the rate lets the next attempt begin; 0 when it does now."""

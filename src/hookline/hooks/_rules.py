@@ -87,7 +87,7 @@ class _Asked:
         self.any_source = "*" in rule.sources
         self._types = [type_pattern(pattern) for pattern in rule.types]
         self._sources = [type_pattern(pattern) for pattern in rule.sources]
-        self._undecided: Hook | None = None if rule.when is None else _Undecided(rule.hook.name, rule.when)
+        self._undecided: Hook | None = None if rule.when is None else _Undecided(rule.hook, rule.when)
 
     def may_want(self, event_type: str, source: str) -> bool:
         """Tell whether type and source are wanted."""
@@ -114,8 +114,10 @@ class _Candidates:
 class _Undecided:
     """Stands in for a hook whose condition cannot be answered for an event."""
 
-    def __init__(self, name: str, when: Condition) -> None:
-        self.name = name
+    def __init__(self, hook: Hook, when: Condition) -> None:
+        self.name = hook.name
+        self.policy = getattr(hook, "policy", None)
+        """The hook's own: what bounds it is known by its name."""
         self._when = when
 
     async def handle(self, event: Event) -> None:

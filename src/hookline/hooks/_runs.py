@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hookline.consume import Retry
     from hookline.contract import Redrive
 
+    from ._line import Ticket
     from ._wiring import WiredHook
 
 
@@ -37,8 +38,8 @@ class HookRun:
     """One hook's way through one event: pending, done or failed for good. Equal to itself alone."""
 
     __slots__ = (
-        "__weakref__", "asked_seconds", "charged", "done", "due_at", "failed", "first_failed_at", "hook", "in_line", "is_probe",
-        "is_settled_elsewhere", "name", "stuck", "tries", "waits_since", "was_called",
+        "__weakref__", "asked_seconds", "charged", "done", "due_at", "failed", "first_failed_at", "has_place", "hook", "is_called",
+        "is_settled_elsewhere", "name", "number", "probe", "stuck", "ticket", "tries", "waits_since", "was_called",
     )  # fmt: skip
 
     def __init__(self, name: str, hook: WiredHook | None, failed: Failed | None = None) -> None:
@@ -58,14 +59,20 @@ class HookRun:
         """By the monotonic clock, in seconds; not run before."""
         self.stuck: Retry | DeadLetterClass | None = None
         """Not None: it runs past its time limit and cannot be ended; what would follow if it had failed by it."""
-        self.in_line = False
-        """Whether it waits in its hook's line."""
+        self.ticket: Ticket | None = None
+        """Its place in the line that it waits in."""
+        self.number = 0
+        """What orders it in a line, kept until it begins; 0 when it does not wait."""
         self.was_called = False
-        """Whether it was called out of that line, and has not begun since."""
+        """Whether it was called out of a line, and has not asked since: the turn is its own."""
+        self.has_place = False
+        """Whether it was let begin, and takes one of its hook's places."""
+        self.is_called = False
+        """Whether its hook was called since: whoever calls gives the place back."""
         self.waits_since: float | None = None
         """By the monotonic clock: since when it may not begin, through no fault of the event; that time is not charged."""
-        self.is_probe = False
-        """Whether it runs to see if the hook's dependency is back."""
+        self.probe = 0
+        """The number of the probe that it is, to see if the hook's dependency is back; 0 when it is none."""
         self.asked_seconds: float | None = None
         """Not None: the hook has asked to be run again after so long."""
 
@@ -87,8 +94,8 @@ class HookRun:
     def note_begun(self, now: float) -> None:
         """Note that it begins; the time that it had to wait is not charged to it."""
         self.first_failed_at = self.first_failure_at(now)
-        self.waits_since = None
-        self.in_line = self.was_called = False
+        self.waits_since = self.ticket = None
+        self.number = 0
 
     def first_failure_at(self, now: float) -> float | None:
         """Tell when it failed first, by the monotonic clock, as if it had not had to wait since; None before it failed."""

@@ -97,7 +97,7 @@ class Stage:
         self._admission = Admission(policy.breaker, policy.guard, metrics, gates, close_gate, release)
         self._wiring = Wiring(resolver, metrics, policy.hooks, self._admission, serves)
         self._decisions = Decisions(policy.retry, policy.classifiers, policy.redactor, metrics, self._admission)
-        self._caller = Caller(metrics, self._decisions.note_stuck, self._admission.freed)
+        self._caller = Caller(metrics, self._decisions.note_stuck, self._admission.left)
         self._doors = Doors()
         self._age = metrics.event_age_seconds.labels()
         self.memory = StageMemory(serves, renamed, known)
@@ -205,7 +205,9 @@ class Stage:
     def _admits(self, run: HookRun, delivery: Delivery, work: Work) -> bool:
         hook = run.hook
         if hook is None or not self._doors.is_open(hook.hook):
-            run.due_at = time.monotonic() + _NOT_READY_SECONDS
+            now = time.monotonic()
+            run.note_waiting(now)
+            run.due_at = now + _NOT_READY_SECONDS
             return False
         return self._admission.admits(run, hook, delivery, work.event)
 
@@ -264,6 +266,7 @@ class Stage:
         hook = run.hook
         if hook is None:
             raise TypeError(f"hook {run.name} is gone, so it was not admitted")
+        run.is_called = True
         superseded_in_run.set(hook.note_superseded)
         began = time.perf_counter()
         asked = HookDelivery(run.tries + 1, partial(_ask, run)) if hook.takes_delivery else None
@@ -274,8 +277,7 @@ class Stage:
         else:
             rest = begin_coroutine(partial(hook.coroutine_function, work.event), asked)
         if rest is None or isinstance(rest, Raised):
-            self._note(run, hook, work, rest, began)
-            self._admission.freed(hook)
+            self._note_at_once(run, hook, work, rest, began)
             return None
         return self.finish_call(run, hook, delivery, work, rest, began)
 
@@ -289,17 +291,15 @@ class Stage:
             begin(rest.close)
             raised = limit_seconds
         else:
-            call = Call(hook, delivery, work.event, limit_seconds, own_task())
-            hook.count(+1)
+            call = Call(hook, delivery, work.event, limit_seconds, own_task(), run)
             try:
                 raised = await finish(self._caller.go_on(rest, call), call.is_cut_off, call.task)
             finally:
                 self._caller.end(call)
-                if not call.is_stuck:
-                    hook.count(-1)
-                    self._admission.freed(hook)
             raised = call.outcome(raised)
-        if run is not None:
+        if run is not None and run.has_place:
+            self._note_at_once(run, hook, work, raised, began)
+        elif run is not None:
             self._note(run, hook, work, raised, began)
         elif raised is None:
             self._note_done(hook, work, began)
@@ -319,6 +319,13 @@ class Stage:
         self._note(run, hook, work, raised, began)
         self._sum_up(work, work.runs)
 
+    def _note_at_once(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
+        """Note how one run of a hook ended, and give back the place that it may have."""
+        try:
+            self._note(run, hook, work, raised, began)
+        finally:
+            self._admission.left(run, hook)
+
     def _note(self, run: HookRun, hook: WiredHook, work: Work, raised: Raised | None, began: float) -> None:
         """Note how one run of a hook ended."""
         hook.seconds.observe(time.perf_counter() - began)
@@ -330,14 +337,18 @@ class Stage:
             self._decisions.weigh(work.event, run, hook, raised.error)
         else:
             hook.oks.inc()
-            self._admission.answered(run, hook)
             if run.asked_seconds is None:
                 run.done = True
+                self._admission.answered(run, hook)
             else:
                 run.begin_anew(run.asked_seconds)
+                self._admission.asked(run, hook)
 
     async def _await_rest(self, rest: Awaitable[None], ready: Sequence[HookRun], work: Work) -> None:
-        await rest
+        try:
+            await rest
+        finally:
+            self._admission.over(ready)
         self._sum_up(work, ready)
 
     def _sum_up(self, work: Work, ran: Sequence[HookRun]) -> None:

@@ -28,23 +28,17 @@ class WiredHook:
     """A hook, how it is treated, and what is counted of it."""
 
     __slots__ = (
-        "coroutine_function", "errors", "hook", "in_flight", "is_free", "limits", "name", "note_superseded", "oks", "policy", "running", "seconds",
+        "coroutine_function", "errors", "hook", "in_flight", "is_free", "limits", "name", "note_superseded", "oks", "policy", "seconds",
         "takes_delivery",
     )  # fmt: skip
 
     def __init__(self, name: str, hook: Hook, metrics: Metrics, policy: HookPolicy, admission: Admission) -> None:
         self.name = name
         self.hook = hook
-        self.running = 0
-        """How many runs of it go on."""
         own = getattr(hook, "policy", None)
         self.policy = policy.over(own) if isinstance(own, HookPolicy) else policy
         self.takes_delivery = takes_delivery(hook)
         """Whether `handle` wants the delivery beside the event."""
-        self.is_free = not (
-            self.policy.is_bounded or self.takes_delivery or isinstance(hook, AbstractAsyncContextManager)
-        )
-        """Whether it may be called whenever nothing is held: it need not be entered before, and has no bound of its own."""
         self.in_flight = metrics.hook_in_flight.labels(hook=name)
         self.coroutine_function: Callable[[Event], Coroutine[Any, Any, None]] | None = (
             cast("Any", hook.handle) if inspect.iscoroutinefunction(hook.handle) else None
@@ -54,7 +48,15 @@ class WiredHook:
         self.oks = metrics.hook_attempts_total.labels(hook=name, outcome="ok")
         self.errors = metrics.hook_attempts_total.labels(hook=name, outcome="error")
         self.note_superseded = count_superseded(metrics, name)
-        self.limits = admission.limits_of(self, self.policy)
+        self.limits = admission.limits_of(self)
+        """Those of its name: others may have it too, since a resolver may make hooks anew for each event."""
+        self.is_free = not (
+            self.policy.is_bounded
+            or self.limits.is_narrow
+            or self.takes_delivery
+            or isinstance(hook, AbstractAsyncContextManager)
+        )
+        """Whether it may be called whenever nothing is held: it need not be entered before, and has no bound of its own."""
 
     @property
     def ended(self) -> int:
@@ -68,8 +70,9 @@ class WiredHook:
 
     def count(self, change: int) -> None:
         """Count a run that did not end at once: one more while it goes on."""
-        self.running += change
-        self.in_flight.value = self.running
+        limits = self.limits
+        limits.running += change
+        self.in_flight.value = limits.running
 
 
 class Plan:

@@ -47,6 +47,21 @@ def test_a_hook_that_mostly_succeeds_is_left_alone() -> None:
     assert not any(breaker.failed(f"s{number}", 1, 50 * number) for number in range(1, 100))
 
 
+def test_attempts_before_the_first_failure_and_the_first_tick_count() -> None:
+    """P9: twenty failures after a hundred successes are a sixth of the attempts, also within the first second."""
+    breaker = Breaker(POLICY)
+    breaker.tick(0, 0)
+    assert not fail(breaker, range(20), 0.5, 100)
+
+
+def test_attempts_since_it_closed_count() -> None:
+    """P9: twenty failures after thirty successes since it closed are less than half, whatever was before."""
+    breaker = opened()
+    breaker.close(200, 1_000)
+    assert not fail(breaker, range(20), 200.5, 1_030)
+    assert fail(breaker, range(20, 30), 200.6, 1_050)
+
+
 def test_what_failed_before_the_window_counts_no_more() -> None:
     """P9: failures that lie far apart are no outage."""
     breaker = Breaker(POLICY)
@@ -64,10 +79,31 @@ def test_probes_wait_longer_each_time_and_one_that_is_answered_closes_it() -> No
         assert breaker.may_probe(now)
         breaker.begin_probe(now, 30)
         assert not breaker.may_probe(now + 29)
-        breaker.end_probe(now, answered=False)
+        breaker.end_probe(now, 20, answered=False)
     breaker.begin_probe(now + 20, 30)
-    breaker.end_probe(now + 20, answered=True)
+    breaker.end_probe(now + 20, 20, answered=True)
     assert not breaker.is_open
+
+
+def test_only_the_latest_probe_is_awaited_and_only_once() -> None:
+    """P9: what a probe says that took so long that another has begun is old, and so is what one says that has ended."""
+    breaker = opened()
+    first = breaker.begin_probe(105, 30)
+    second = breaker.begin_probe(135, 30)
+    assert not breaker.is_awaited(first)
+    assert breaker.is_awaited(second)
+    breaker.end_probe(140, 22, answered=False)
+    assert not breaker.is_awaited(second)
+
+
+def test_a_probe_that_tells_nothing_passes_its_turn_on() -> None:
+    """P9: a probe that asked to be run again neither closes the breaker nor makes the next one wait."""
+    breaker = opened()
+    probe = breaker.begin_probe(105, 30)
+    breaker.pass_on_probe()
+    assert breaker.is_open
+    assert not breaker.is_awaited(probe)
+    assert breaker.may_probe(105)
 
 
 def test_a_probe_that_is_never_heard_of_again_is_followed_by_another() -> None:
@@ -94,5 +130,5 @@ def test_it_is_total_and_remembers_little(steps: list[tuple[int, float, bool]]) 
             breaker.tick(now, ended)
         if breaker.failed(f"s{subject}", now, ended):
             assert len({other for other, _, _ in steps}) >= POLICY.subjects
-            breaker.close()
+            breaker.close(now, ended)
     assert not breaker.is_open

@@ -31,15 +31,19 @@ class Waiting:
         for number in range(count):
             run, delivery = HookRun("a", None), delivery_of()
             delivery.note_waiting(partial(self.called.append, number))
-            self.line.join(run, delivery)
+            self.line.join(run, delivery, f"s{number}")
             self.pairs.append((run, delivery))
+
+    def call_all(self) -> None:
+        """Call one after another."""
+        while self.line.call():
+            pass
 
 
 def test_the_first_to_come_is_called_first() -> None:
     """P8: those that wait for a hook are served in the order in which they came, each once."""
     waiting = Waiting(3)
-    while waiting.line.call():
-        pass
+    waiting.call_all()
     assert waiting.called == [0, 1, 2]
 
 
@@ -50,8 +54,55 @@ def test_who_asks_again_keeps_its_place_and_who_was_called_in_vain_is_first_agai
     assert len(waiting.line) == 2
     waiting.line.call()
     waiting.line.join(*waiting.pairs[0])
-    waiting.line.call_all()
+    waiting.call_all()
     assert waiting.called == [0, 0, 1]
+
+
+def test_who_was_called_together_stands_in_the_same_order_again() -> None:
+    """P8: of many that were called and that all came too late each has its place, in whatever order they ask."""
+    waiting = Waiting(4)
+    waiting.call_all()
+    for number in (2, 0, 3, 1):
+        waiting.line.join(*waiting.pairs[number])
+    waiting.called.clear()
+    waiting.call_all()
+    assert waiting.called == [0, 1, 2, 3]
+
+
+def test_who_begins_and_comes_again_is_the_last() -> None:
+    """P8: a place is good for one beginning, and nobody is called for a place that it had before."""
+    waiting = Waiting(2)
+    run, delivery = waiting.pairs[0]
+    run.note_begun(1.0)
+    waiting.line.join(run, delivery)
+    assert waiting.line.count() == 2
+    waiting.call_all()
+    assert waiting.called == [1, 0]
+
+
+def test_a_turn_goes_past_those_that_have_no_use_for_it() -> None:
+    """P8: one that was cut off, one that is done, and one whose event is at work with another hook, which asks by itself."""
+    waiting = Waiting(4)
+    (_, cut_off), (done, _), (busy, at_work), _ = waiting.pairs
+    cut_off.cut_off = True
+    done.done = True
+    at_work.note_waiting(None)
+    busy.due_at = 1e9
+    assert waiting.line.call()
+    assert waiting.called == [3]
+    assert busy.due_at == 0
+    assert not busy.was_called
+
+
+def test_who_moves_to_another_line_keeps_its_place() -> None:
+    """P8: a gate that closes and opens again costs nobody its place."""
+    waiting, parked = Waiting(4), Line()
+    waiting.line.move(parked, lambda subject: subject in {"s0", "s2"})
+    assert (len(waiting.line), len(parked)) == (2, 2)
+    parked.move(waiting.line, lambda _: True)
+    waiting.call_all()
+    assert waiting.called == [0, 1, 2, 3]
+    assert not parked.call()
 
 
 def test_events_that_are_gone_are_passed_over() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from hookline.consume import Delivery
     from hookline.contract import Event
+    from hookline.hooks._runs import HookRun
 
 
 class Plain:
@@ -59,7 +60,7 @@ def wired(hook: object, metrics: Metrics) -> WiredHook:
     return WiredHook(known.name, known, metrics, HookPolicy(), admission)
 
 
-def nobody(hook: WiredHook) -> None:
+def nobody(run: HookRun, hook: WiredHook) -> None:
     """Call nobody out of a line."""
 
 
