@@ -18,6 +18,7 @@ from ._suspects import Inquiry, Suspects
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hookline.contract import DeadLetter
     from hookline.kafka import TopicReader
 
     from ._commits import Commits
@@ -34,14 +35,14 @@ _log = get_logger(__name__)
 class Recollection:
     """Where to read back which identities have completed: the topic's tail, less what the dead-letter topic holds.
 
-    A dead letter counts when one of `groups` has written it, or any group when that is None.
+    `counts` tells which dead letters say that their record has not completed; None says all.
     """
 
     reader: TopicReader
     topic: str
     dead_letter_topic: str | None
     remembers: Remembers
-    groups: frozenset[str] | None = None
+    counts: Callable[[DeadLetter], bool] | None = None
 
 
 class Openings:
@@ -175,7 +176,7 @@ class Openings:
             lambda number, offset: _is_settled(by_number[number], offset),
             wanted.remembers,
             seconds=self._settings.recall_seconds,
-            groups=wanted.groups,
+            counts=wanted.counts,
         )
         for number, entries in recalled.items():
             for entry in entries:

@@ -17,8 +17,9 @@ from hookline.kafka import KafkaClientError
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Container, Coroutine, Mapping
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 
+    from hookline.contract import Origin
     from hookline.kafka import Record
 
     from ._delivery import Fingerprint, Identity
@@ -71,12 +72,12 @@ async def recall_completed(
     remembers: Remembers,
     *,
     seconds: float,
-    groups: Container[str] | None = None,
+    counts: Callable[[DeadLetter], bool] | None = None,
 ) -> dict[int, list[Recalled]]:
     """Tell by partition, in order of offsets, the settled records of the ranges that have no dead letter.
 
-    An identity comes as often as it lies there. `dead_letter_topic` None says that nothing is ever given up; only letters
-    that one of `groups` wrote count, and those that name no group; None says any. When the time passes while the topic is
+    An identity comes as often as it lies there. `dead_letter_topic` None says that nothing is ever given up; of letters
+    about these records those are left aside that `counts` denies. When the time passes while the topic is
     read, what was read counts; when the dead letters cannot all be read, in time or at all, nothing does. How it went is
     logged. Once the time has passed, a call of the client that waits for the broker is still waited for: the reader's own
     limit. Safe to cancel.
@@ -84,7 +85,7 @@ async def recall_completed(
     if not ranges:
         return {}
     now = asyncio.get_running_loop().time()
-    recall = _Recall(reader, topic, ranges, groups)
+    recall = _Recall(reader, topic, ranges, counts)
     unread = await _in_time(recall.read(is_settled, remembers), now + seconds * _TOPIC_SHARE)
     unproven = ""
     if dead_letter_topic is not None and recall.found:
@@ -100,10 +101,10 @@ class _Recall:
         reader: ReadsBack,
         topic: str,
         ranges: Mapping[int, tuple[int, int]],
-        groups: Container[str] | None,
+        counts: Callable[[DeadLetter], bool] | None,
     ) -> None:
         self.found: dict[tuple[int, int], Recalled] = {}
-        self._groups = groups
+        self._counts = counts
         self._reader = reader
         self._topic = topic
         self._ranges = ranges
@@ -126,7 +127,7 @@ class _Recall:
         since_ms = None if self._since_ms is None else max(self._since_ms - _SKEW_MS, 0)
         async with aclosing(self._reader.stream(topic, since_ms)) as letters:
             async for letter in letters:
-                self._drop(_attribution(letter))
+                self._drop(letter)
                 await self._breathe()
 
     def conclude(self, unread: str, unproven: str, elapsed_seconds: float) -> dict[int, list[Recalled]]:
@@ -145,11 +146,11 @@ class _Recall:
             completed[partition].append(recalled)
         return completed
 
-    def _drop(self, letter: DeadLetter) -> None:
-        source = letter.source
+    def _drop(self, letter: Record) -> None:
+        source = _source(letter)
         if source.topic != self._topic or (source.partition, source.offset) not in self.found:
             return
-        if self._groups is None or not letter.group or letter.group in self._groups:
+        if self._counts is None or self._counts(DeadLetter.from_record(None, None, letter.headers)):
             del self.found[source.partition, source.offset]
             self._dropped += 1
 
@@ -190,10 +191,10 @@ async def _in_time(reading: Coroutine[None, None, None], give_up: float) -> str:
     return ""
 
 
-def _attribution(letter: Record) -> DeadLetter:
+def _source(letter: Record) -> Origin:
     # The rest of a letter, above all the document of its failures, is costly to read.
     headers = tuple(header for header in letter.headers if header[0].startswith(_ATTRIBUTION))
-    return DeadLetter.from_record(None, None, headers)
+    return DeadLetter.from_record(None, None, headers).source
 
 
 def _reason(text: str) -> dict[str, str]:

@@ -20,12 +20,14 @@ from hookline.errs import DEFAULT_CLASSIFIERS
 from hookline.hooks import EventLog, ServedHooks, Stage, write_roster
 from hookline.kafka import GroupConsumer, TopicReader, kafka_classifier
 from hookline.service._health import Check
+from hookline.service._letters import LettersOfOne, LettersOfShared
 from hookline.service._stalls import StallWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from hookline.consume import Handler, Observer
+    from hookline.contract import DeadLetter
     from hookline.hooks import Gates, Resolver
     from hookline.kafka import AcknowledgedProducer, ClientConfig
     from hookline.service._isolation import Isolation
@@ -119,16 +121,15 @@ class PartMaker:
         resolver = self._resolver if serves is None else ServedHooks(self._resolver, serves)
         stage = self._stage(resolver, serves, buries_malformed=True)
         roster = write_roster(isolation.shared_names())
-        return self._part("stage", isolation.shared_group, stage, groups=None, note_of=lambda _: roster)
+        counts = LettersOfShared.of(isolation)
+        return self._part("stage", isolation.shared_group, stage, counts=counts, note_of=lambda _: roster)
 
     def _own(self, hook: str) -> Part:
         """Make the part of one hook, which leaves malformed records to the shared one."""
-        group_of = self._isolation.group_of
         serves = frozenset({hook}).__contains__
         stage = self._stage(ServedHooks(self._resolver, serves), serves, buries_malformed=False)
-        former = (group_of(old) for old, new in self._isolation.renamed.items() if new == hook)
-        groups = frozenset({group_of(hook), self._isolation.shared_group, *former})
-        return self._part(f"hook {hook}", group_of(hook), stage, groups=groups)
+        counts = LettersOfOne.of(self._isolation, hook)
+        return self._part(f"hook {hook}", self._isolation.group_of(hook), stage, counts=counts)
 
     def _stage(self, resolver: Resolver, serves: Callable[[str], bool] | None, *, buries_malformed: bool) -> Stage:
         return Stage(
@@ -149,7 +150,7 @@ class PartMaker:
         group: str,
         stage: Stage,
         *,
-        groups: frozenset[str] | None,
+        counts: Callable[[DeadLetter], bool],
         note_of: Callable[[int], bytes] | None = None,
     ) -> Part:
         topic, dead_letter_topic = self._settings.hook_topic(), self._settings.dead_letter_topic()
@@ -162,7 +163,7 @@ class PartMaker:
             observer=self._observer,
             meter=EngineMeter(self._metrics),
             memory=stage.memory,
-            recollection=Recollection(TopicReader(self._client), topic, dead_letter_topic, stage.memory, groups=groups),
+            recollection=Recollection(TopicReader(self._client), topic, dead_letter_topic, stage.memory, counts),
             note_of=note_of,
             turn=self._turn,
         )

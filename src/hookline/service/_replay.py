@@ -22,6 +22,7 @@ from hookline.kafka import (
 )
 from hookline.service._control import Control
 from hookline.service._isolation import Isolation
+from hookline.service._letters import LettersOfReplay
 from hookline.service._problems import Problem, SettingsError, nearest
 from hookline.service._replay_plan import Found, ReplayError, ReplayPlan, ReplayReport, Stretch, read_note
 from hookline.service._replay_stage import ReplayLetters, ReplayMember, Stretched, Tally
@@ -223,7 +224,7 @@ class Replay:
             meter=EngineMeter(),
             memory=stage.memory,
             recollection=Recollection(
-                TopicReader(self._client), self._topic, letters.topic, handler, frozenset({self.group})
+                TopicReader(self._client), self._topic, letters.topic, handler, LettersOfReplay(self.group)
             ),
             note_of=handler.note_of,
         )

@@ -13,9 +13,8 @@ from hookline.contract import DeadLetter, DeadLetterClass, Origin
 from hookline.kafka import BrokerUnreachableError, Record, TopicMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from hookline.contract import Headers
 
 _SECONDS = 30.0
 _MOMENT = 0.05
@@ -98,7 +97,7 @@ async def _recall(
     partitions: Sequence[int] = (0,),
     dead_letter_topic: str | None = "d",
     seconds: float = _SECONDS,
-    groups: frozenset[str] | None = None,
+    counts: Callable[[DeadLetter], bool] | None = None,
 ) -> dict[int, list[Recalled]]:
     recalled = await recall_completed(
         topics,
@@ -108,7 +107,7 @@ async def _recall(
         lambda _, offset: offset not in unsettled,
         _ByKey(),
         seconds=seconds,
-        groups=groups,
+        counts=counts,
     )
     assert topics.open == 0
     return recalled
@@ -250,13 +249,14 @@ async def test_the_loop_turns_while_records_are_read() -> None:
     assert turns > 2
 
 
-async def test_letters_of_other_groups_leave_the_record() -> None:
-    """P4: a dead letter counts for the groups that may have given the record up, and one without a group for all."""
-    nameless = Record("d", 0, 0, _NOW_MS, b"k", b"v", _without_group(_letter(1).headers))
-    topics = _Topics([_record(0, "a"), _record(1, "b"), _record(2, "c")], [_letter(0), nameless])
-    assert await _recall(topics, groups=frozenset({"other"})) == {0: [_entry(0, "a"), _entry(2, "c")]}
-    assert await _recall(topics, groups=frozenset({"g", "other"})) == {0: [_entry(2, "c")]}
+async def test_letters_that_do_not_count_leave_the_record() -> None:
+    """P4: whoever reads back tells which letters are about its own work; they are asked about its own records only."""
+    topics = _Topics([_record(0, "a"), _record(1, "b"), _record(2, "c")], [_letter(0), _letter(1), _letter(50)])
+    asked: list[int] = []
 
+    def counts(letter: DeadLetter) -> bool:
+        asked.append(letter.source.offset)
+        return letter.source.offset == 1
 
-def _without_group(headers: Headers) -> Headers:
-    return tuple(header for header in headers if header[0] != "__dlq.errors.group")
+    assert await _recall(topics, counts=counts) == {0: [_entry(0, "a"), _entry(2, "c")]}
+    assert asked == [0, 1]
