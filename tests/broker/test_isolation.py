@@ -13,6 +13,9 @@ from tests.support.kafka import TestBroker
 from tests.support.waiting import eventually_async
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline import Event
     from tests.support.kafka import RealKafka
 
 
@@ -43,6 +46,34 @@ async def test_a_hook_that_is_down_delays_itself_alone(domain: Domain) -> None:
         await domain.settled("ill")
     assert ill.done == Counter(domain.sent)
     assert [letter.code for letter in await domain.letters()] == ["decode_error"]
+
+
+async def test_a_hook_that_is_gone_is_one_dead_letter(domain: Domain) -> None:
+    """P7: a republication that names it is the shared group's to answer for; the other hook that it names runs, once."""
+    first, second = Probe("first"), Probe("second")
+    async with domain.running(first, second, isolation="per-hook", start="earliest"):
+        id = domain.publish_again("bad-1", 1, "ghost", "first")
+        await domain.settled("first", "second")
+        await domain.settled()
+    assert (first.done, second.done) == (Counter([id]), Counter())
+    (letter,) = await domain.letters()
+    assert [(each.hook, each.code) for each in letter.failures] == [("ghost", "hook_gone")]
+
+
+async def test_a_resolver_that_fails_is_one_republication(real: Domain) -> None:
+    """P1, P7: each group tells for itself, for it may fail in one alone; sent back is one letter, and it runs all hooks."""
+    first, second = Probe("first"), Probe("second")
+    resolver = _Failing([first, second])
+    async with real.running(first, second, isolation="per-hook", start="earliest", resolver=resolver):
+        (id,) = real.publish(["bad-1"], 1)
+        await real.settled("first", "second")
+        await real.settled()
+        assert {letter.code for letter in await real.letters()} == {"resolver_failed"}
+        resolver.is_down = False
+        report = await real.republish()
+        assert len(report.results) == 1
+        await real.settled("first", "second")
+    assert first.done == second.done == Counter([id])
 
 
 async def test_letters_of_two_hooks_are_republished_each_for_itself(domain: Domain) -> None:
@@ -182,3 +213,17 @@ class _Impatient:
         from hookline.service._groups import GroupKeeper  # noqa: PLC0415 - the one that stands in its place
 
         return GroupKeeper(*arguments, patience_seconds=0.0)
+
+
+class _Failing:
+    """A resolver that lists its hooks, and fails for every event while it `is_down`."""
+
+    def __init__(self, hooks: Sequence[Probe]) -> None:
+        self.hooks = tuple(hooks)
+        self.is_down = True
+
+    def for_event(self, event: Event) -> Sequence[Probe]:
+        """Tell all of them, or fail."""
+        if self.is_down:
+            raise KeyError(event.type)
+        return self.hooks

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from hookline import Event
-from hookline.contract import DeadLetter, encode_event
+from hookline.contract import DeadLetter, Redrive, encode_event
+from hookline.contract._redrives import redrive_headers
 from hookline.deadletters import Filter
 from hookline.hooks import Hooks
 from hookline.kafka import AcknowledgedProducer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from hookline.deadletters import Report
+    from hookline.hooks import Resolver
     from tests.support.kafka import TestBroker
 
 SECONDS = 60.0
@@ -74,11 +76,11 @@ class Domain:
 
     @asynccontextmanager
     async def running(
-        self, *hooks: Probe, selection: Selection | None = None, **settings: Any
+        self, *hooks: Probe, selection: Selection | None = None, resolver: Resolver | None = None, **settings: Any
     ) -> AsyncIterator[Service]:
         """Run a service, ready at once, and stop it."""
         threshold = gc.get_threshold()
-        service = Service(self.settings(**settings), Hooks({"*": hooks}), selection=selection)
+        service = Service(self.settings(**settings), resolver or Hooks({"*": hooks}), selection=selection)
         await service.start()
         broken = asyncio.create_task(service.wait())
         try:
@@ -103,6 +105,14 @@ class Domain:
             ids.append(event.id)
         self.sent += ids
         return ids
+
+    def publish_again(self, subject: str, version: int, *hooks: str) -> str:
+        """Publish an event as a republication that names hooks does, and tell its id."""
+        event = Event.versioned(source="s", type=f"t.{subject[:3]}", subject=subject, version=version)
+        record = encode_event(event)
+        redrive = Redrive(redrives=1, hooks=hooks, operation="op", again=False, origin=None)
+        self.broker.send(self.topic, record.key, record.value, (*record.headers, *redrive_headers(redrive)))
+        return event.id
 
     def publish_malformed(self) -> None:
         """Publish what nobody can read."""
