@@ -4,7 +4,8 @@ One thread owns the Kafka consumer (`Poller`); one event loop runs everything th
 of a record: fetched -> lane of its subject -> handler -> outcome -> settled -> committed.
 """
 
-from ._dead_letters import DeadLetterWriter
+from ._commits import MOST_CHARACTERS, shorter_metadata
+from ._dead_letters import DeadLetterWriter, Sender
 from ._dedupe import PartIdentity
 from ._delivery import Delivery, Fingerprint, Handler, Identity, Memory, Observer, Observers
 from ._engine import Engine
@@ -17,10 +18,12 @@ from ._outcome import DONE, Done, Duplicate, GiveUp, Hold, Outcome, Retry, Retry
 from ._settings import EngineSettings, Order
 from ._status import EngineLoad, EngineStatus
 from ._tracker import OffsetTracker
+from ._turn import Turn
 from ._watchdog import STALLED_SECONDS, Stall, Standing, Watchdog
 
 __all__ = [
     "DONE",
+    "MOST_CHARACTERS",
     "STALLED_SECONDS",
     "DeadLetterWriter",
     "Delivery",
@@ -52,9 +55,11 @@ __all__ = [
     "RetryPolicy",
     "RetryState",
     "Returned",
+    "Sender",
     "Stall",
     "Standing",
     "Suspended",
+    "Turn",
     "Watchdog",
     "begin",
     "begin_coroutine",
@@ -66,4 +71,5 @@ __all__ = [
     "own_task",
     "pack_numbers",
     "read_number",
+    "shorter_metadata",
 ]

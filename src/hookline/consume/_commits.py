@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ._metered import EngineMeter
     from ._partition import Partition
 
-_MOST_CHARACTERS: Final = 4_000
+MOST_CHARACTERS: Final = 4_000
+"""Of metadata; a broker takes 4,095 unless it was told otherwise."""
 _LEAST_CHARACTERS: Final = 16
 _COST_SHARE: Final = 10
 """Writing the metadata may take one part in so many of the time between two commits."""
@@ -50,7 +51,7 @@ class Commits:
         self._commit = commit
         self._every_seconds = every_seconds
         self._meter = meter
-        self._most_characters = _MOST_CHARACTERS
+        self._most_characters = MOST_CHARACTERS
         self._in_flight: asyncio.Future[CommitError | None] | None = None
 
     async def run(self) -> None:
@@ -115,7 +116,7 @@ class Commits:
         return self._position_of(partition, clean=False)
 
     def _position_of(self, partition: Partition, *, clean: bool) -> Position | None:
-        note = b"" if self._note_of is None else self._note_of(partition.number)
+        note = partition.note if self._note_of is None else self._note_of(partition.number)
         encoded = partition.encode(self._most_characters, self._state_of, clean=clean, note=note)
         if encoded is None or partition.position is None:
             return None
@@ -133,11 +134,16 @@ class Commits:
     def _shorten(self, positions: Mapping[Partition, Position]) -> None:
         """Say it again without metadata, and say less from now on."""
         longest = max(len(text) for _, text in positions.values())
-        shorter = longest // 2
-        self._most_characters = shorter if shorter >= _LEAST_CHARACTERS else 0
+        self._most_characters = shorter_metadata(longest)
         self._meter.metadata_lost("refused")
         _log.error(
             "the broker refuses the metadata of a commit: attempts may be forgotten at a restart",
             characters=longest, at_most_from_now_on=self._most_characters,
         )  # fmt: skip
         self._begin({partition: (offset, "") for partition, (offset, _) in positions.items() if not partition.closing})
+
+
+def shorter_metadata(refused: int) -> int:
+    """Tell how many characters to try when a broker refused so many: half, or none at all when that says nothing."""
+    half = refused // 2
+    return half if half >= _LEAST_CHARACTERS else 0

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._openings import Recollection
     from ._partition import Lane, Partition
     from ._settings import EngineSettings
+    from ._turn import Turn
 
 _CANCEL_SECONDS = 1.0
 _CLOSE_SECONDS = 4.0
@@ -45,8 +46,9 @@ class Engine:
     `open_consumer` makes the group member, on the thread that will own it. Without `dead_letters` the handler must
     never give up. With `memory`, the same object as the handler as a rule, attempts and outcomes outlive the process,
     and with a `recollection` so do the identities that have completed. `note_of` gives some bytes that stand in every
-    commit of a partition, for whoever reads them. Engines of one process share a `turn`, which is held while an event is
-    suspected of having taken the process down. Start and stop on one event loop; everything the handler does runs there.
+    commit of a partition, for whoever reads them; without it they go on as they were found. Engines of one process share a
+    `turn`, taken while events are suspected of having taken the process down. Start and stop on one event loop; everything
+    the handler does runs there.
     """
 
     def __init__(  # noqa: PLR0913 - what an engine is wired to, each by name
@@ -62,7 +64,7 @@ class Engine:
         memory: Memory | None = None,
         recollection: Recollection | None = None,
         note_of: Callable[[int], bytes] | None = None,
-        turn: asyncio.Lock | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self._open_consumer = open_consumer
         self._group = group

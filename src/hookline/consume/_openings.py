@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._recall import Recalled, Remembers
     from ._scheduler import Scheduler
     from ._settings import EngineSettings
+    from ._turn import Turn
 
 _log = get_logger(__name__)
 
@@ -59,7 +60,7 @@ class Openings:
         *,
         may_bury: bool,
         broke: Callable[[BaseException], None],
-        turn: asyncio.Lock | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self._group = group
         self._scheduler = scheduler
@@ -85,6 +86,7 @@ class Openings:
         marks = self._marks_of(found.number, position, text)
         start = self._start_of(found.number, position, found.low)
         partition = Partition(found.number, window, start, marks if marks.frontier > start else None)
+        partition.note = marks.note
         if self._inquires and (not marks.clean or marks.crashes) and start < found.high:
             partition.suspects = self._suspects(marks, start, found.high)
         if partition.suspects is not None or self._has_past(found, partition):

@@ -87,7 +87,7 @@ class Partition:
 
     __slots__ = (
         "active", "ahead", "begun", "braked", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "full_since", "held",
-        "held_back", "lag_records", "lanes", "last_taken", "number", "paused", "quiet", "released_bytes",
+        "held_back", "lag_records", "lanes", "last_taken", "note", "number", "paused", "quiet", "released_bytes",
         "released_records", "suspects", "taken_bytes", "taken_records", "tracker", "twins",
     )  # fmt: skip
 
@@ -114,6 +114,8 @@ class Partition:
         """Not None: records wait here for the partition to be opened."""
         self.suspects: Suspects | None = None
         """Not None: the owner before went down, and one of these records may have done it."""
+        self.note = b""
+        """What the owner before noted in its commits; it goes on standing there where the handler notes nothing itself."""
         self.committed: Position | None = None
         self.code: Encoded | None = None
         """The metadata as last written."""

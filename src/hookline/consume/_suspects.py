@@ -21,6 +21,7 @@ from hookline.telemetry import get_logger
 
 from ._outcome import GiveUp
 from ._partition import LaneState
+from ._turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -175,7 +176,7 @@ class Suspects:
 class Inquiry:
     """Runs the suspects of all partitions of an engine: one batch, or one record alone, at a time.
 
-    `turn` is held meanwhile: engines of one process share it, or one would be charged with what another's suspect does.
+    `turn` is taken meanwhile: engines of one process share it, or one would be charged with what another's suspect does.
     """
 
     def __init__(
@@ -184,9 +185,9 @@ class Inquiry:
         confirm: Callable[[], Awaitable[None]],
         release: Callable[[Partition], None],
         max_crashes: int,
-        turn: asyncio.Lock | None = None,
+        turn: Turn | None = None,
     ) -> None:
-        self._turn = turn or asyncio.Lock()
+        self._turn = turn or Turn()
         self._scheduler = scheduler
         self._confirm = confirm
         self._release = release
@@ -206,15 +207,30 @@ class Inquiry:
         """Run suspects until cancelled."""
         while True:
             await self._let_through(idle=not await self._changes())
-            if self._has_more():
-                async with self._turn:
-                    await self._run_next()
+            if self._single() is not None:
+                async with self._turn.alone():
+                    await self._run_single()
+            elif self._has_more():
+                async with self._turn.together():
+                    await self._run_together()
 
-    async def _run_next(self) -> None:
+    async def _run_single(self) -> None:
+        """Run the record that has to run alone; none is left when its partition was let go while it waited."""
+        partition = self._single()
+        if partition is not None:
+            await self._run([self._take(partition)])
+
+    async def _run_together(self) -> None:
         if batch := self._next_batch():
             await self._run(batch)
         elif late := self._late():
             await self._run_late(late)
+        else:
+            self.changed.set()
+
+    def _single(self) -> Partition | None:
+        """Tell whose next record has to run alone."""
+        return next((each for each in self._partitions if self._first_runs_alone(each)), None)
 
     def _has_more(self) -> bool:
         return any(each.held_back or (each.suspects and each.suspects.has_parked()) for each in self._partitions)
@@ -243,10 +259,7 @@ class Inquiry:
         self._partitions = [each for each in self._partitions if each.suspects is not None and not each.closing]
 
     def _next_batch(self) -> list[tuple[Partition, Record]]:
-        """Take the next records: one that has to run alone, else as many as make a batch, in the order of each partition."""
-        for partition in self._partitions:
-            if self._first_runs_alone(partition):
-                return [self._take(partition)]
+        """Take as many of the next records as make a batch, in the order of each partition."""
         batch: list[tuple[Partition, Record]] = []
         for partition in self._partitions:
             while len(batch) < BATCH and partition.held_back and not self._first_runs_alone(partition):

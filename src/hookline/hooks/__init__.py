@@ -10,6 +10,7 @@ from ._hook import DEFAULT_TIMEOUT_SECONDS, DeliveryHook, Hook, HookDelivery, Re
 from ._log import EventLog
 from ._memory import EarlierFailureError
 from ._merging import Place, join_into_own, join_into_shared
+from ._own_letters import HookNotRunError, OwnLetters
 from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
 from ._roster import read_roster, write_roster
@@ -38,12 +39,14 @@ __all__ = [
     "Hook",
     "HookDelivery",
     "HookGoneError",
+    "HookNotRunError",
     "HookPolicy",
     "HookTrouble",
     "Hooks",
     "InvalidConditionError",
     "InvalidHookError",
     "MergedHooks",
+    "OwnLetters",
     "Place",
     "ReceiverGoneError",
     "Resolver",

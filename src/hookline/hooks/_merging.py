@@ -2,18 +2,21 @@
 
 What a group has settled for a hook is settled for good. So to put groups together is to join what they have settled; the
 position is the first offset at which somebody has work left.
+
+A charge says that the process went down while a record ran alone, in one group, with the hooks of that group. Another group
+must not condemn the record for it: it is named as one that ran, so that it runs alone first, and is charged anew.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from hookline.consume import Marks, MarksError, RetryState, decode_marks, encode_marks
+from hookline.consume import MOST_CHARACTERS, Marks, MarksError, RetryState, decode_marks, encode_marks
 
 from ._memory import entry_of, has_ended, hash_of, read_saved, write_saved
-from ._roster import read_roster
+from ._roster import read_beginning, read_roster, write_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,9 +51,26 @@ class Place:
         """Stand at an offset and know nothing of what follows."""
         return cls(offset, Marks(frontier=offset, open=(), states=(), clean=True))
 
-    def write(self) -> Position:
-        """Write a commit; what does not fit is forgotten, which runs it again."""
-        return self.offset, encode_marks(self.marks, self.offset).text
+    @classmethod
+    def beginning(cls, offset: int) -> Place:
+        """Begin at an offset: what lies before it is left out, and not settled."""
+        place = cls.at(offset)
+        return replace(place, marks=replace(place.marks, note=write_beginning(offset)))
+
+    def write(self, limit: int = MOST_CHARACTERS) -> Position:
+        """Write a commit with at most so much metadata; what does not fit is forgotten, which runs it again."""
+        return self.offset, encode_marks(self.marks, self.offset, limit).text
+
+    def handed_over(self) -> Place:
+        """Tell the same to another group: nobody is charged there yet, and whom this one runs says nothing of it."""
+        marks = self.marks
+        started = sorted({*marks.started, *(offset for offset, _ in marks.crashes)})
+        is_clean = marks.clean and not marks.crashes
+        return replace(self, marks=replace(marks, clean=is_clean, started=tuple(started), crashes=(), note=b""))
+
+    def has_settled(self, offset: int) -> bool:
+        """Tell whether the group itself has settled an offset, not only begun behind it."""
+        return self.marks.is_settled(offset) and offset >= read_beginning(self.marks.note)
 
     def runs(self, *names: str) -> bool | None:
         """Tell whether the group runs a hook of one of these names; None when it does not say."""
@@ -90,21 +110,25 @@ def join_into_shared(
     return _fold([shared, *own.values()], say, note)
 
 
-def join_into_own(own: Place, shared: Place, *names: str) -> Place | None:
-    """Tell where a hook's own group stands when the shared group has run the hook too; None when that adds nothing.
+def join_into_own(own: Place, other: Place, *names: str) -> Place | None:
+    """Tell where a hook's own group stands when another group has run the hook too; None when that adds nothing.
 
     `names` are those that the hook has or had.
     """
 
     def say(offset: int) -> _Said:
-        if own.marks.is_settled(offset) or shared.marks.is_settled(offset):
+        if own.marks.is_settled(offset) or other.has_settled(offset):
             return _SETTLED
-        return own.marks.state_of(offset) or shared.marks.state_of(offset)
+        return max((own.marks.state_of(offset), other.marks.state_of(offset)), key=how_far)
 
-    adds = any(
-        shared.marks.is_settled(start) and not own.marks.is_settled(start) for start, _ in _ranges([own, shared])
-    )
-    return _fold([own, shared], say, own.marks.note) if adds and shared.runs(*names) else None
+    def how_far(state: RetryState | None) -> tuple[bool, int]:
+        entries = read_saved(state.saved) if state else {}
+        known = [entries[hash_of(name)] for name in names if hash_of(name) in entries]
+        return any(map(has_ended, known)), max((entry[3] for entry in known), default=-1 if state is None else 0)
+
+    places = [own, other]
+    adds = any(other.has_settled(start) and not own.marks.is_settled(start) for start, _ in _ranges(places))
+    return _fold(places, say, own.marks.note) if adds else None
 
 
 def _fold(places: Sequence[Place], say: Callable[[int], _Said], note: bytes) -> Place:
@@ -122,15 +146,15 @@ def _fold(places: Sequence[Place], say: Callable[[int], _Said], note: bytes) -> 
             is_same = bool(states) and states[-1][1:] == (start, said)
             states.append((states.pop()[0] if is_same else start, end, said))
     position = open_ranges[0][0] if open_ranges else frontier
+    handed_over = [place.handed_over() for place in places]
     return Place(
         position,
         Marks(
             frontier=frontier,
             open=tuple(open_ranges),
             states=tuple(states),
-            clean=all(place.marks.clean for place in places),
-            started=tuple(sorted({each for place in places for each in place.marks.started if each >= position})),
-            crashes=_crashes(places, position),
+            clean=all(place.marks.clean for place in handed_over),
+            started=tuple(sorted({each for place in handed_over for each in place.marks.started if each >= position})),
             note=note,
         ),
     )
@@ -140,7 +164,7 @@ def _ranges(places: Sequence[Place]) -> Iterator[tuple[int, int]]:
     """Give the ranges over whose offsets no group's word changes."""
     edges = set[int]()
     for place in places:
-        edges |= {place.offset, place.marks.frontier}
+        edges |= {place.offset, place.marks.frontier, read_beginning(place.marks.note)}
         edges.update(edge for span in place.marks.open for edge in span)
         edges.update(edge for start, end, _ in place.marks.states for edge in (start, end))
     return pairwise(sorted(edges))
@@ -170,15 +194,6 @@ def _open(states: Sequence[RetryState], entries: Mapping[bytes, Entry]) -> Retry
     minutes = [state.first_failed_minute for state in states if state.first_failed_minute is not None]
     attempt = max((state.attempt for state in states), default=1)
     return RetryState(attempt, min(minutes, default=None), saved)
-
-
-def _crashes(places: Sequence[Place], position: int) -> tuple[tuple[int, int], ...]:
-    crashes: dict[int, int] = {}
-    for place in places:
-        for offset, count in place.marks.crashes:
-            if offset >= position:
-                crashes[offset] = max(count, crashes.get(offset, 0))
-    return tuple(sorted(crashes.items()))
 
 
 def _former(name: str, former: Mapping[str, str] | None) -> tuple[str, ...]:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from ._errors import ErrorKind, Fault, InvalidClientConfigError, KafkaClientError, PositionsUnknownError
+from ._errors import (
+    METADATA_REFUSED,
+    ErrorKind,
+    Fault,
+    InvalidClientConfigError,
+    KafkaClientError,
+    PositionsUnknownError,
+)
 from ._watermarks import ask_watermarks
 
 if TYPE_CHECKING:
@@ -20,7 +27,6 @@ if TYPE_CHECKING:
 _ALREADY_COMMITTED = KafkaError._NO_OFFSET  # noqa: SLF001 - librdkafka's local codes are public, their names begin with _
 _GROUP_METADATA = b"CGMDv2:"  # librdkafka's form of it; then the member's epoch, -1 before it has joined
 
-_METADATA_REFUSED: Final = "OFFSET_METADATA_TOO_LARGE"
 _LEADER_AWAY: Final = "_UNKNOWN_PARTITION"  # so the client says it; that the partition exists its assignment tells
 _AGAIN_SECONDS: Final = 0.05
 _LEAST_SECONDS: Final = 0.01
@@ -47,7 +53,7 @@ class CommitError(KafkaClientError):
     @property
     def metadata_refused(self) -> bool:
         """Tell whether the metadata string is longer than the broker takes: with a shorter one the commit passes."""
-        return self.fault.code == _METADATA_REFUSED
+        return self.fault.code == METADATA_REFUSED
 
     def __str__(self) -> str:
         return f"commit refused: {self.fault}"

@@ -56,6 +56,7 @@ class ErrorKind(Enum):
     """This client is broken; a new one may succeed."""
 
 
+METADATA_REFUSED: Final = "OFFSET_METADATA_TOO_LARGE"
 _NAMES: Final[Mapping[ErrorKind, str]] = {
     ErrorKind.RETRYABLE: """
         CONCURRENT_TRANSACTIONS COORDINATOR_LOAD_IN_PROGRESS FENCED_LEADER_EPOCH
@@ -226,6 +227,11 @@ class GroupRefusedError(KafkaClientError):
         self.group = group
         self.code = code
         self.kind = kind
+
+    @property
+    def metadata_refused(self) -> bool:
+        """Tell whether the metadata string of a commit is longer than the broker takes: a shorter one passes."""
+        return self.code == METADATA_REFUSED
 
     def __str__(self) -> str:
         return str(self.args[1])

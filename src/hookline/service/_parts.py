@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,9 +14,10 @@ from hookline.consume import (
     MeteredObserver,
     Observers,
     Recollection,
+    Turn,
 )
 from hookline.errs import DEFAULT_CLASSIFIERS
-from hookline.hooks import EventLog, ServedHooks, Stage, write_roster
+from hookline.hooks import EventLog, OwnLetters, ServedHooks, Stage, write_roster
 from hookline.kafka import GroupConsumer, TopicReader, kafka_classifier
 from hookline.service._health import Check
 from hookline.service._letters import LettersOfOne, LettersOfShared
@@ -104,7 +104,7 @@ class PartMaker:
         self._policy = settings.stage_policy((*DEFAULT_CLASSIFIERS, kafka_classifier))
         self._gates = gates
         self._close_gate = close_gate
-        self._turn = asyncio.Lock()
+        self._turn = Turn()
         self._engine_settings = EngineSettings(**settings.consume.model_dump())
         log = [EventLog()] if EventLog.is_heard() else []
         self._observer = Observers(MeteredObserver(metrics), *log, *observers)
@@ -121,15 +121,17 @@ class PartMaker:
         resolver = self._resolver if serves is None else ServedHooks(self._resolver, serves)
         stage = self._stage(resolver, serves, buries_malformed=True)
         roster = write_roster(isolation.shared_names())
+        letters = DeadLetterWriter(self._producer, self._settings.dead_letter_topic())
         counts = LettersOfShared.of(isolation)
-        return self._part("stage", isolation.shared_group, stage, counts=counts, note_of=lambda _: roster)
+        return self._part("stage", isolation.shared_group, stage, letters, counts=counts, note_of=lambda _: roster)
 
     def _own(self, hook: str) -> Part:
         """Make the part of one hook, which leaves malformed records to the shared one."""
         serves = frozenset({hook}).__contains__
         stage = self._stage(ServedHooks(self._resolver, serves), serves, buries_malformed=False)
         counts = LettersOfOne.of(self._isolation, hook)
-        return self._part(f"hook {hook}", self._isolation.group_of(hook), stage, counts=counts)
+        letters = OwnLetters(self._producer, self._settings.dead_letter_topic(), hook)
+        return self._part(f"hook {hook}", self._isolation.group_of(hook), stage, letters, counts=counts)
 
     def _stage(self, resolver: Resolver, serves: Callable[[str], bool] | None, *, buries_malformed: bool) -> Stage:
         return Stage(
@@ -149,21 +151,22 @@ class PartMaker:
         name: str,
         group: str,
         stage: Stage,
+        dead_letters: DeadLetterWriter,
         *,
         counts: Callable[[DeadLetter], bool],
         note_of: Callable[[int], bytes] | None = None,
     ) -> Part:
-        topic, dead_letter_topic = self._settings.hook_topic(), self._settings.dead_letter_topic()
+        topic = self._settings.hook_topic()
         engine = Engine(
             open_consumer=partial(GroupConsumer, self._client, group, topic),
             group=group,
             handler=stage,
-            dead_letters=DeadLetterWriter(self._producer, dead_letter_topic),
+            dead_letters=dead_letters,
             settings=self._engine_settings,
             observer=self._observer,
             meter=EngineMeter(self._metrics),
             memory=stage.memory,
-            recollection=Recollection(TopicReader(self._client), topic, dead_letter_topic, stage.memory, counts),
+            recollection=Recollection(TopicReader(self._client), topic, dead_letters.topic, stage.memory, counts),
             note_of=note_of,
             turn=self._turn,
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from hookline.consume import EngineMeter
 from hookline.deadletters import Reconciler, ReconcilerSettings, WaitingPager
 from hookline.hooks import hook_in
 from hookline.kafka import AcknowledgedProducer
@@ -93,7 +94,7 @@ class Service:
             close_gate=self._control.closer,
         )
         self._parts = maker.make(selection, self._reconciler)
-        self._groups = GroupKeeper(self._client, TakeOver(settings.hook_topic(), isolation))
+        self._groups = GroupKeeper(self._client, TakeOver(settings.hook_topic(), isolation, EngineMeter(self.metrics)))
         stalls = [part.stalls for part in self._parts]
         self._watch = TopicWatch(self._client, self._topics(), self._answered, stalls=stalls)
         self._heartbeat = Heartbeat(self.metrics, hook_in)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from hookline.consume import EngineMeter, shorter_metadata
 from hookline.hooks import Place, join_into_own, join_into_shared, write_roster
-from hookline.kafka import GroupInUseError
+from hookline.kafka import GroupInUseError, GroupRefusedError
 from hookline.service._moments import moment_of
 from hookline.service._problems import Problem, SettingsError
 from hookline.telemetry import get_logger
@@ -48,11 +49,13 @@ class TakeOver:
     """Finds and carries out the moves that settings ask for. Blocks; for one thread. Safe to repeat at any point.
 
     Every process does it for all hooks, whichever it runs itself, since one that begins with other settings changes what
-    the shared group's commits say.
+    the shared group's commits say. A broker that refuses the metadata of a move is given less of it: what is lost then is
+    the knowledge of outcomes, which runs hooks again, never a record.
     """
 
-    def __init__(self, topic: str, isolation: Isolation) -> None:
+    def __init__(self, topic: str, isolation: Isolation, meter: EngineMeter | None = None) -> None:
         self._topic = topic
+        self._meter = meter or EngineMeter()
         self._isolation = isolation
         self._shared = isolation.shared_group
 
@@ -90,11 +93,28 @@ class TakeOver:
     def _carry_out(self, admin: GroupAdmin, move: Move) -> None:
         _require_empty(admin, move.sources)
         if move.positions:
-            admin.commit(move.target, self._topic, move.positions)
+            self._commit(admin, move)
             _require_empty(admin, move.sources)  # who came meanwhile may settle what the target does not know of
             _log.info(move.why, group=move.target, hooks=list(move.hooks), partitions=sorted(move.positions))
         for group in move.leftovers:
             admin.delete(group)
+
+    def _commit(self, admin: GroupAdmin, move: Move) -> None:
+        longest = max(len(text) for _, text in move.positions.values())
+        limits = (longest, *dict.fromkeys((shorter_metadata(longest), 0)))
+        for limit in limits:
+            try:
+                admin.commit(move.target, self._topic, _within(limit, move.positions))
+            except GroupRefusedError as error:
+                if not error.metadata_refused or not limit:
+                    raise
+                self._meter.metadata_lost("refused")
+                _log.error(
+                    "the broker refuses the metadata of a move: outcomes may be forgotten",
+                    group=move.target, characters=limit,
+                )  # fmt: skip
+            else:
+                return
 
     # A hook that has a group of its own now.
 
@@ -108,40 +128,51 @@ class TakeOver:
         return _NO_POSITIONS if seat.former is None else found[self._isolation.group_of(seat.former)]
 
     def _is_served(self, seat: Seat, found: Mapping[str, Positions]) -> bool:
-        """Tell whether the shared group has run a hook; one that does not say whom it runs has run all."""
-        return any(Place.read(each).runs(*_names(seat)) is not False for each in found[self._shared].values())
+        """Tell whether the shared group has run a hook.
+
+        One word of a partition is enough, since others may have lost theirs; where none says whom it runs, it ran all.
+        """
+        answers = {Place.read(each).runs(*_names(seat)) for each in found[self._shared].values()}
+        return True in answers or answers == {None}
 
     def _to_own(self, seat: Seat, found: Mapping[str, Positions], starts: _Starts) -> Move | None:
         target = self._isolation.group_of(seat.name)
         own, former = self._own_of(seat, found), self._former_of(seat, found)
         leftovers = (self._isolation.group_of(seat.former),) if seat.former is not None and former else ()
         if own:
-            return self._caught_up(seat, target, own, found[self._shared], leftovers)
+            return self._caught_up(seat, target, found, leftovers)
         if former:
             why = "hook was renamed: its group begins where that of its old name was"
             return Move(target, former, why, (seat.name,), leftovers, leftovers)
         if self._is_served(seat, found):
             why = "hook has a group of its own now: it begins where the shared group was"
-            return Move(target, found[self._shared], why, (seat.name,), (self._shared,))
+            return Move(target, _handed_over(found[self._shared]), why, (seat.name,), (self._shared,))
         if seat.start is None:
             return None
-        positions = {number: (offset, "") for number, offset in starts.at(moment_of(seat.start)).items()}
+        offsets = starts.at(moment_of(seat.start))
+        positions = {number: Place.beginning(offset).write() for number, offset in offsets.items()}
         return Move(target, positions, "hook's group is new: it begins where its start says", (seat.name,))
 
     def _caught_up(
-        self, seat: Seat, target: str, own: Positions, shared: Positions, leftovers: tuple[str, ...]
+        self, seat: Seat, target: str, found: Mapping[str, Positions], leftovers: tuple[str, ...]
     ) -> Move | None:
-        """Add what the shared group has settled for a hook whose own group had not been deleted when it moved there."""
-        places = {
-            number: place
-            for number, position in own.items()
-            if number in shared
-            and (place := join_into_own(Place.read(position), Place.read(shared[number]), *_names(seat))) is not None
-        }
-        if not places and not leftovers:
+        """Add what others have settled for a hook whose own group is there: the shared one, and that of its former name.
+
+        The hook has moved there, or was called so, and is back; a partition may be missing where a move broke off.
+        """
+        own, names = self._own_of(seat, found), _names(seat)
+        former = {number: Place.read(each) for number, each in self._former_of(seat, found).items()}
+        shared = {number: Place.read(each) for number, each in found[self._shared].items()}
+        shared = {number: place.handed_over() for number, place in shared.items() if place.runs(*names)}
+        positions: dict[int, Position] = {}
+        for number in sorted({*own, *former, *shared}):
+            others = [places[number] for places in (former, shared) if number in places]
+            place = _joined_own(Place.read(own[number]) if number in own else None, others, names)
+            if place is not None:
+                positions[number] = place.write()
+        if not positions and not leftovers:
             return None
-        positions = {number: place.write() for number, place in places.items()}
-        sources = (self._shared, *leftovers) if places else leftovers
+        sources = (self._shared, *leftovers) if positions else leftovers
         return Move(target, positions, "hook is back in its own group", (seat.name,), sources, leftovers)
 
     # Hooks that the shared group runs again.
@@ -150,11 +181,11 @@ class TakeOver:
         own: dict[str, Positions] = {}
         leftovers: list[str] = []
         for name in sorted(self._isolation.shared_names()):
-            for each in _names(self._isolation.seats[name]):
-                group = self._isolation.group_of(each)
-                if found[group]:
-                    own.setdefault(name, found[group])
-                    leftovers.append(group)
+            names = _names(self._isolation.seats[name])
+            groups = [group for each in names if found[group := self._isolation.group_of(each)]]
+            if groups:
+                own[name] = _both(*(found[group] for group in groups), names=names)
+                leftovers += groups
         if not own:
             return None
         positions = self._joined(found[self._shared], own, starts)
@@ -195,6 +226,44 @@ class _Starts:
 
 def _place(positions: Positions, number: int, first: int) -> Place:
     return Place.read(positions[number]) if number in positions else Place.at(first)
+
+
+def _handed_over(positions: Positions) -> Positions:
+    places = {number: Place.read(each) for number, each in positions.items()}
+    handed_over = {number: place.handed_over() for number, place in places.items()}
+    return {
+        number: each if handed_over[number] == places[number] else handed_over[number].write()
+        for number, each in positions.items()
+    }
+
+
+def _joined_own(own: Place | None, others: Iterable[Place], names: tuple[str, ...]) -> Place | None:
+    """Join what others have settled into a hook's own place, which may be missing; None when that adds nothing."""
+    is_new, place = own is None, own
+    for other in others:
+        joined = other if place is None else join_into_own(place, other, *names)
+        is_new, place = is_new or joined is not None, joined or place
+    return place if is_new else None
+
+
+def _both(own: Positions, *former: Positions, names: tuple[str, ...]) -> Positions:
+    """Put together what a hook has settled under two names."""
+    joined = dict(own)
+    for positions in former:
+        for number, each in positions.items():
+            before = Place.read(own[number]) if number in own else None
+            place = _joined_own(before, [Place.read(each)], names)
+            if place is not None:
+                joined[number] = place.write()
+    return joined
+
+
+def _within(limit: int, positions: Positions) -> Positions:
+    """Say no more than so many characters of each partition."""
+    return {
+        number: (offset, text) if len(text) <= limit else Place.read((offset, text)).write(limit)
+        for number, (offset, text) in positions.items()
+    }
 
 
 def _names(seat: Seat) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from tests.unit.consume.scheduling import AT_ONCE, Bench, turns
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from hookline.consume import Delivery, RetryPolicy
+    from hookline.consume import Delivery, RetryPolicy, Turn
     from hookline.consume._marks import Marks
     from hookline.consume._partition import Partition
     from hookline.kafka import Position
@@ -52,7 +52,7 @@ class Life:
         max_crashes: int = 3,
         may_bury: bool = True,
         recollection: Recollection | None = None,
-        turn: asyncio.Lock | None = None,
+        turn: Turn | None = None,
     ) -> None:
         self.disk = disk
         self.is_down = False

@@ -10,7 +10,7 @@ import pytest
 from hookline.consume import Duplicate, EngineMeter, EngineSettings, Recollection
 from hookline.consume._commits import Commits
 from hookline.consume._crew import Found
-from hookline.consume._marks import Marks, encode_marks
+from hookline.consume._marks import Marks, decode_marks, encode_marks
 from hookline.consume._openings import Openings
 from hookline.kafka import Record
 from hookline.telemetry import Metrics
@@ -87,6 +87,14 @@ async def test_a_partition_is_marked_as_open_before_its_first_record() -> None:
     assert again.suspects is not None
     assert again.found is not None
     assert again.found.is_settled(12)
+
+
+async def test_what_the_owner_before_noted_goes_on_standing_there() -> None:
+    """P6: a note is about all of the group, so it outlives whoever wrote it where the handler notes nothing itself."""
+    marks = encode_marks(Marks(10, (), (), clean=True, note=b"noted"), 10).text
+    partition = made(Found(0, (10, marks), 0, 20), Metrics(domain="test"))
+    assert partition.committed is not None
+    assert decode_marks(partition.committed[1], 10).note == b"noted"
 
 
 @pytest.mark.parametrize("clean", [True, False])

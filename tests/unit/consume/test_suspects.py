@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.consume import Done, GiveUp
+from hookline.consume import Done, GiveUp, Turn
 from hookline.contract import DeadLetterClass
 from tests.unit.consume.lives import Disk, Life, life
 from tests.unit.consume.scheduling import NEVER, Gates, turns, value_of
@@ -101,7 +101,7 @@ async def lived_together(disks: list[Disk], killers: Collection[str]) -> list[Li
                 each.go_down()
             await asyncio.Event().wait()
 
-    turn = asyncio.Lock()
+    turn = Turn()
     async with life(disks[0], act, turn=turn) as one, life(disks[1], act, turn=turn) as other:
         lives += [one, other]
         for each in lives:

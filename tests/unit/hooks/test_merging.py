@@ -12,6 +12,7 @@ from hookline.consume import Marks, RetryState
 from hookline.consume._marks import gather_marks
 from hookline.hooks import Place, join_into_own, join_into_shared, read_roster, write_roster
 from hookline.hooks._memory import entry_of, hash_of, is_rest_done, restore_runs, write_saved
+from hookline.hooks._roster import read_beginning, write_beginning
 from hookline.hooks._runs import HookRun
 from hookline.hooks._work import Work
 
@@ -167,11 +168,45 @@ def test_a_hooks_group_learns_what_the_shared_one_has_done(
         assert (joined or own).marks.is_settled(offset) == (offset in ours | rest)
 
 
-def test_a_group_that_does_not_run_a_hook_says_nothing_of_it() -> None:
-    """P1: the position of a shared group that runs others, or that does not say whom, is no position of the hook."""
-    own, ahead = place_of(set(), {}), set(OFFSETS)
-    assert join_into_own(own, place_of(ahead, {}, write_roster([REST])), OWN[0]) is None
-    assert join_into_own(own, place_of(ahead, {}), OWN[0]) is None
+@given(settled_sets(), settled_sets(), st.sampled_from(OFFSETS))
+def test_what_a_group_began_behind_is_not_settled(ours: frozenset[int], theirs: frozenset[int], beginning: int) -> None:
+    """P1: a group that began where a start says has run nothing before that, so it settles nothing there for another."""
+    began = Place.beginning(beginning)
+    other = place_of({*range(FIRST, beginning), *theirs}, {}, began.marks.note)
+    own = place_of(ours, {})
+    joined = join_into_own(own, other, OWN[0]) or own
+    for offset in OFFSETS:
+        assert joined.marks.is_settled(offset) == (offset in ours or (offset in theirs and offset >= beginning))
+
+
+@given(settled_sets(), saved_of(OWN[0]), saved_of(OWN[0]))
+def test_of_two_groups_of_a_hook_the_one_that_has_come_further_counts(
+    ours: frozenset[int], saved: Entries, saved_there: Entries
+) -> None:
+    """P6: an event in retry in both goes on with most tries, and is done where either is done with it."""
+    joined = join_into_own(place_of(frozenset(), saved), place_of(ours, saved_there), OWN[0])
+    for offset in OFFSETS if joined else ():
+        known = [each[offset][OWN[0]] for each in (saved, saved_there) if offset in each]
+        if joined and offset not in ours and known:
+            run = runs_of(joined, offset)[OWN[0]]
+            assert (run.done, run.tries) == max(known)
+
+
+def test_a_beginning_is_read_as_it_was_written() -> None:
+    """What says nothing of it, such as a roster, or is cut, is no beginning."""
+    assert read_beginning(write_beginning(1 << 40)) == 1 << 40
+    assert [read_beginning(note) for note in (b"", b"\x02", write_roster(["a"]), b"\x02\x80")] == [0, 0, 0, 0]
+
+
+def test_charges_do_not_count_in_another_group() -> None:
+    """P11: who was charged runs alone first in the group that takes over, and nobody is condemned there for it."""
+    crashing = Place(FIRST, Marks(FIRST, (), (), clean=True, started=(FIRST,), crashes=((FIRST + 1, 3),), note=b"n"))
+    marks = crashing.handed_over().marks
+    assert (marks.clean, marks.started, marks.crashes, marks.note) == (False, (FIRST, FIRST + 1), (), b"")
+    joined = join_into_shared(Place.at(FIRST), {OWN[0]: crashing}, b"").marks
+    assert (joined.clean, joined.started, joined.crashes) == (False, (FIRST, FIRST + 1), ())
+    calm = Place.at(FIRST)
+    assert calm.handed_over() == calm
 
 
 def test_a_former_name_counts() -> None:

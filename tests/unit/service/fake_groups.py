@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from hookline.kafka import ErrorKind, GroupAdmin, GroupInUseError
+from hookline.kafka import ErrorKind, GroupAdmin, GroupInUseError, GroupRefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -18,13 +18,15 @@ END = 1_000
 class FakeGroups(GroupAdmin):
     """Keeps in memory what groups have committed, and who is in them.
 
-    After so many steps (`crash_after`) the process that changes them goes down.
+    After so many steps (`crash_after`) the process that changes them goes down. Of metadata no more than
+    `most_characters` are taken, and partitions whose metadata is longer stay as they were, as on a broker.
     """
 
     def __init__(self, committed: Mapping[str, Mapping[int, Position]] | None = None) -> None:
         self.groups = {group: dict(positions) for group, positions in (committed or {}).items()}
         self.members = set[str]()
         self.crash_after: int | None = None
+        self.most_characters = 4_095
         self.looks = 0
         self.meanwhile: tuple[int, Callable[[], None]] = (0, lambda: None)
         """Before which look somebody else does something."""
@@ -58,7 +60,10 @@ class FakeGroups(GroupAdmin):
         """Commit."""
         del topic
         self._step(group)
-        self.groups.setdefault(group, {}).update(positions)
+        taken = {number: each for number, each in positions.items() if len(each[1]) <= self.most_characters}
+        self.groups.setdefault(group, {}).update(taken)
+        if len(taken) < len(positions):
+            raise GroupRefusedError(group, "metadata is too long", "OFFSET_METADATA_TOO_LARGE")
 
     def delete(self, group: str) -> None:
         """Delete."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.consume import Marks, RetryState, encode_marks
+from hookline.consume import EngineMeter, Marks, RetryState, encode_marks
 from hookline.hooks import Hooks, Place, write_roster
 from hookline.hooks._memory import entry_of, read_saved, write_saved
 from hookline.kafka import BrokerUnreachableError, GroupInUseError
@@ -15,6 +16,7 @@ from hookline.service import Settings, SettingsError
 from hookline.service._groups import GroupKeeper
 from hookline.service._isolation import Isolation
 from hookline.service._takeover import TakeOver
+from hookline.telemetry import Metrics
 from tests.support.hooks import Script
 from tests.unit.service.fake_groups import END, PARTITIONS, FakeGroups
 
@@ -41,8 +43,8 @@ def settings_of(**more: Any) -> Settings:
     return Settings.model_validate({"domain": "orders", "kafka": kafka, **more})
 
 
-def take_over(*hooks: Script, **settings: Any) -> TakeOver:
-    return TakeOver("orders-hook", Isolation(settings_of(**settings), Hooks({"*": hooks})))
+def take_over(*hooks: Script, meter: EngineMeter | None = None, **settings: Any) -> TakeOver:
+    return TakeOver("orders-hook", Isolation(settings_of(**settings), Hooks({"*": hooks})), meter)
 
 
 def position(offset: int, *names: str, settled: int = 0, saved: bytes = b"") -> Position:
@@ -52,6 +54,10 @@ def position(offset: int, *names: str, settled: int = 0, saved: bytes = b"") -> 
     frontier = offset + 1 + settled if open_ranges else offset
     marks = Marks(frontier, open_ranges, states, clean=True, note=write_roster(names))
     return offset, encode_marks(marks, offset).text
+
+
+def everywhere_at(offset: int) -> dict[int, int]:
+    return dict.fromkeys(PARTITIONS, offset)
 
 
 def everywhere(at: Position) -> dict[int, Position]:
@@ -68,11 +74,140 @@ def test_nothing_moves_where_nothing_changed() -> None:
 
 
 def test_a_hook_takes_over_where_the_shared_group_was() -> None:
-    """P6: offsets and metadata are copied word for word; the shared group's stay as they were."""
-    before = {0: position(5, "ci", settled=3), 1: position(9, "ci")}
+    """P6: offsets and outcomes are copied, not whom the group runs; the shared group's stay as they were."""
+    saved = write_saved([entry_of("ci", done=True)])
+    before = {0: position(5, "ci", settled=3, saved=saved), 1: position(9, "ci")}
     groups = FakeGroups({SHARED: before})
     take_over(Script("ci"), isolation="per-hook").run(groups)
-    assert groups.groups == {SHARED: before, CI: before}
+    assert groups.groups[SHARED] == before
+    for number, at in before.items():
+        there, own = Place.read(at), Place.read(groups.groups[CI][number])
+        assert own == replace(there, marks=replace(there.marks, note=b""))
+
+
+def test_nobody_is_condemned_for_what_another_group_was_charged_with() -> None:
+    """P11: a record that took the process down in the shared group runs alone in each group that takes over, and is charged anew."""
+    marks = Marks(7, ((5, 7),), (), clean=True, started=(6,), crashes=((5, 3),), note=write_roster(["ci", "chat"]))
+    groups = FakeGroups({SHARED: everywhere((5, encode_marks(marks, 5).text))})
+    take_over(Script("ci"), Script("chat"), isolation="per-hook").run(groups)
+    for group in (CI, CHAT):
+        for at in groups.groups[group].values():
+            taken = Place.read(at).marks
+            assert (taken.clean, taken.started, taken.crashes) == (False, (5, 6), ())
+
+
+def test_a_renamed_hook_keeps_its_charges() -> None:
+    """P11: it is the same hook, and what took the process down with it is found as soon as if it had kept its name."""
+    at = (5, encode_marks(Marks(7, ((5, 7),), (), clean=False, crashes=((5, 2),)), 5).text)
+    groups = FakeGroups({SHARED: everywhere(position(5)), CI: everywhere(at)})
+    take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(groups)
+    assert groups.groups[f"{SHARED}.build"] == everywhere(at)
+
+
+@pytest.mark.parametrize("most", [60, 0])
+@pytest.mark.parametrize("isolation", ["shared", "per-hook"])
+def test_a_broker_that_takes_little_metadata_is_given_less(most: int, isolation: str) -> None:
+    """P1, P6: half of it, then none; what is forgotten is run again. Nothing waits for ever, and no partition is left out."""
+    groups = FakeGroups(_with_much_to_say(isolation))
+    groups.most_characters = most
+    metrics = Metrics(domain="test")
+    take_over(Script("ci"), Script("chat"), meter=EngineMeter(metrics), isolation=isolation).run(groups)
+    moved = [SHARED] if isolation == "shared" else [CI, CHAT]
+    assert groups.groups.keys() == {SHARED, *moved}
+    for group in moved:
+        assert {number: offset for number, (offset, _) in groups.groups[group].items()} == dict.fromkeys(PARTITIONS, 5)
+        assert {bool(text) for _, text in groups.groups[group].values()} == {most > 0}
+    assert metrics.value("commit_metadata_lost_total", reason="refused") == len(moved) * (1 if most else 2)
+
+
+def _with_much_to_say(isolation: str) -> dict[str, dict[int, Position]]:
+    """Give groups that have done one record and not the next, at odd distances: about a hundred characters."""
+    gaps = [6 + n * n % 37 + 40 * n for n in range(30)]
+    marks = Marks(1_300, ((5, 6), *((gap, gap + 1) for gap in gaps)), (), clean=True)
+    at = 5, encode_marks(replace(marks, note=write_roster(["ci", "chat"])), 5).text
+    assert 60 < len(at[1]) <= 120
+    own = 5, encode_marks(marks, 5).text
+    return {SHARED: everywhere(at)} | ({CI: everywhere(own), CHAT: everywhere(own)} if isolation == "shared" else {})
+
+
+def test_a_group_that_was_placed_in_part_is_placed_in_full() -> None:
+    """P1, P6: where a move broke off the missing partitions follow, from the shared group, or from the former name's."""
+    shared = {0: position(5, "ci"), 1: position(9, "ci", settled=2)}
+    groups = FakeGroups({SHARED: shared, CI: {0: position(7)}})
+    take_over(Script("ci"), isolation="per-hook").run(groups)
+    assert {number: Place.read(at).offset for number, at in groups.groups[CI].items()} == {0: 7, 1: 9}
+    assert Place.read(groups.groups[CI][1]).marks.is_settled(10)
+    build = f"{SHARED}.build"
+    groups = FakeGroups({SHARED: everywhere(position(40)), CI: everywhere(position(20)), build: {1: position(25)}})
+    take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(groups)
+    assert {number: Place.read(at).offset for number, at in groups.groups[build].items()} == {0: 20, 1: 25}
+    assert groups.groups.keys() == {SHARED, build}
+
+
+def test_a_partition_that_a_group_lacks_is_read_from_its_start_where_others_have_not_run_the_hook() -> None:
+    """P1: a partition that was added says nothing of a hook that the shared group does not run."""
+    for at in (position(40, "chat"), (40, "")):
+        groups = FakeGroups({SHARED: everywhere(at), CI: {0: position(20)}})
+        take_over(hook("ci", isolation="own"), Script("chat")).run(groups)
+        assert groups.groups[CI] == {0: position(20)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_new"),
+    [
+        ([("ci",), ("chat",)], False),
+        ([("ci",), None], False),
+        ([("chat",), None], True),
+        ([("chat",), ("chat",)], True),
+        ([None, None], False),
+    ],
+)
+def test_one_word_tells_whether_the_shared_group_runs_a_hook(
+    answers: list[tuple[str, ...] | None],
+    is_new: bool,  # noqa: FBT001 - a parameter of pytest's
+) -> None:
+    """P1: a partition whose metadata was lost says nothing; where none says whom it runs, the group has run all."""
+    shared = {number: (5, "") if names is None else position(5, *names) for number, names in enumerate(answers)}
+    groups = FakeGroups({SHARED: shared})
+    moves = take_over(hook("ci", isolation="own", start="latest"), Script("chat")).plan(groups)
+    assert {offset for move in moves for offset, _ in move.positions.values()} == {END if is_new else 5}
+
+
+def test_a_rename_that_was_taken_back_and_done_again_takes_nothing_back() -> None:
+    """P6: while the hook had its old name again it went on there, and what it was done with stays done."""
+    build = f"{SHARED}.build"
+    groups = FakeGroups(
+        {
+            SHARED: everywhere(position(60)),
+            build: everywhere(position(20)),
+            CI: {0: position(30, settled=4), 1: position(10)},
+        }
+    )
+    take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(groups)
+    assert groups.groups.keys() == {SHARED, build}
+    places = {number: Place.read(at) for number, at in groups.groups[build].items()}
+    assert {number: place.offset for number, place in places.items()} == {0: 30, 1: 20}
+    assert [places[0].marks.is_settled(offset) for offset in (29, 30, 34, 35)] == [True, False, True, False]
+
+
+def test_what_the_old_name_began_behind_is_not_done() -> None:
+    """P1: the old name was new again, and began where its start says: what lies before is the hook's work still."""
+    build = f"{SHARED}.build"
+    groups = FakeGroups({SHARED: everywhere(position(60)), build: everywhere(position(20))})
+    take_over(hook("ci", start="latest"), isolation="per-hook").run(groups)
+    take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(groups)
+    assert groups.groups.keys() == {SHARED, build}
+    assert {Place.read(at).offset for at in groups.groups[build].values()} == {20}
+
+
+def test_a_hook_shares_again_what_it_has_done_under_both_of_its_names() -> None:
+    """P6: the groups of both names are joined before they go."""
+    groups = FakeGroups(
+        {SHARED: everywhere(position(60)), f"{SHARED}.build": everywhere(position(20)), CI: everywhere(position(30))}
+    )
+    take_over(hook("build", renamed_from="ci")).run(groups)
+    assert groups.groups.keys() == {SHARED}
+    assert {Place.read(at).offset for at in groups.groups[SHARED].values()} == {30}
 
 
 def test_a_group_that_never_said_whom_it_ran_has_run_all() -> None:
@@ -87,8 +222,8 @@ def test_a_new_group_begins_where_its_start_says(start: str, offset: int) -> Non
     """P1: every partition is committed before the first poll, as the hook says, else as the domain does."""
     groups = FakeGroups({SHARED: everywhere(position(5))})
     take_over(hook("ci", start=start), Script("chat"), isolation="per-hook", start="latest").run(groups)
-    assert groups.groups[CI] == everywhere((offset, ""))
-    assert groups.groups[CHAT] == everywhere((END, ""))
+    for group, at in ((CI, offset), (CHAT, END)):
+        assert {number: Place.read(each).offset for number, each in groups.groups[group].items()} == everywhere_at(at)
 
 
 def test_a_new_group_without_a_start_is_refused_by_name() -> None:
@@ -150,7 +285,7 @@ def test_a_hook_may_be_renamed_and_change_groups_at_once() -> None:
     """P6: the shared group's roster, and a hook's own group, know it by its old name."""
     there = FakeGroups({SHARED: everywhere(position(5, "ci"))})
     take_over(hook("build", renamed_from="ci"), isolation="per-hook").run(there)
-    assert there.groups[f"{SHARED}.build"] == everywhere(position(5, "ci"))
+    assert {Place.read(each).offset for each in there.groups[f"{SHARED}.build"].values()} == {5}
     back = FakeGroups({SHARED: everywhere(position(9)), CI: everywhere(position(7))})
     take_over(hook("build", renamed_from="ci")).run(back)
     assert back.groups.keys() == {SHARED}
