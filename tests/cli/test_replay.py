@@ -10,6 +10,7 @@ from tests.support.waiting import eventually
 if TYPE_CHECKING:
     from tests.support.command_line import CommandLine
     from tests.support.domains import Domain
+    from tests.support.kafka import RealKafka
 
 HOOKS = """
 [[hooks]]
@@ -59,6 +60,38 @@ def test_a_hook_that_is_not_there_is_told(command_line: CommandLine, domain: Dom
     assert missing.code == 1
     assert "audit" in missing.err
     assert command_line.run("replay", "--hook", "audit", "--since", "tuesday").code == 2
+    assert command_line.run("replay", "--hook", "audit", "--since", "2h", "--until", "3h").code == 2
+
+
+def test_a_replay_of_nothing_is_done_at_once(command_line: CommandLine, domain: Domain) -> None:
+    """A type that no event has is no failure: the plan says so, and so does the end; no group is left behind."""
+    command_line.write("hookline.toml", domain.settings(HOOKS))
+    publish(command_line, "batch.failed", "batch-1")
+    done = command_line.run(
+        "replay", "--hook", "audit", "--since", "2h", "--type", "bach.*", "--yes", "--output", "json"
+    )
+    assert done.code == 0
+    report = done.json()
+    assert (report["events"], report["done"], report["is_complete"]) == (0, 0, True)
+    assert domain.broker.committed(report["group"], domain.hook_topic) == {}
+
+
+def test_a_replay_that_waits_tells_what_for_and_goes_on(
+    command_line: CommandLine, domain: Domain, real_kafka: RealKafka
+) -> None:
+    """P9: behind a closed gate it waits, and says so; interrupted it ends with 1, and the same command does the rest."""
+    control = real_kafka.create_topic(f"{domain.name}-control", 1, cleanup_policy="compact")
+    command_line.write("hookline.toml", domain.settings(f'[topics]\ncontrol = "{control}"\n{HOOKS}'))
+    publish(command_line, "batch.failed", "batch-1")
+    assert command_line.run("gate", "close", "--hook", "audit", "--reason", "moving").code == 0
+    asked = ("replay", "--hook", "audit", "--since", "2026-01-01T00:00:00Z", "--yes")
+    waiting = command_line.start(*asked)
+    waiting.wait_for("moving")
+    assert waiting.stop() == 1
+    assert audited(command_line) == []
+    assert command_line.run("gate", "open", "--hook", "audit").code == 0
+    assert command_line.run(*asked).code == 0
+    assert len(audited(command_line)) == 1
 
 
 def test_a_process_may_run_one_hook_alone(command_line: CommandLine, domain: Domain) -> None:

@@ -223,8 +223,8 @@ def _filter(
         types=tuple(type or ()),
         sources=tuple(source or ()),
         classes=tuple(letter_class or ()),
-        since_ms=moment_ms(since),
-        until_ms=moment_ms(until),
+        since_ms=moment_ms(since, "--since"),
+        until_ms=moment_ms(until, "--until"),
         limit=limit,
         ids=tuple(ids or ()),
     )

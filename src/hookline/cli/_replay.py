@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.contract import JsonValue
-    from hookline.service import ReplayPlan, ReplayReport
+    from hookline.service import ReplayPlan, ReplayProgress, ReplayReport
+
+_TELL_SECONDS = 5.0
 
 
 def replay(
@@ -40,9 +42,11 @@ def replay(
     Also for those that it is done with. Without --yes the plan is shown and nothing is run. Interrupted, the same command
     goes on where it was. Exit code: 0 when all is done, dead letters included; 1 when it is not; 2 for a mistake in usage.
     """
-    since_ms = moment_ms(since)
+    since_ms, until_ms = moment_ms(since, "--since"), moment_ms(until, "--until")
     assert since_ms is not None  # noqa: S101 - None only for None
-    request = ReplayRequest(hook, since_ms, moment_ms(until), type)
+    if until_ms is not None and until_ms <= since_ms:
+        raise typer.BadParameter(f"{until} is not after --since {since}, so nothing lies between", param_hint="--until")
+    request = ReplayRequest(hook, since_ms, until_ms, type)
     raise typer.Exit(run_service(_replay(request, config, output, yes=yes)))
 
 
@@ -58,9 +62,29 @@ async def _replay(request: ReplayRequest, config: ConfigOption, output: Output, 
             _print_plan(plan, output)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-        report = await replay.run(plan, stopping)
+        telling = asyncio.create_task(_tell(replay, plan))
+        try:
+            report = await replay.run(plan, stopping)
+        finally:
+            telling.cancel()
     _print_report(plan, report, output)
     return 0 if report.is_complete else 1
+
+
+async def _tell(replay: Replay, plan: ReplayPlan) -> None:
+    """Tell on standard error how far it is, now and then."""
+    while True:
+        await asyncio.sleep(_TELL_SECONDS)
+        typer.echo(_progress_line(plan, replay.progress()), err=True)
+
+
+def _progress_line(plan: ReplayPlan, progress: ReplayProgress) -> str:
+    counts = f"done {progress.done} of {plan.events}, {_others(progress)}"
+    return f"{counts}; waits for {progress.waits_for}" if progress.waits_for else counts
+
+
+def _others(counted: ReplayProgress | ReplayReport) -> str:
+    return f"duplicates {counted.duplicates}, dead letters {counted.dead_letters}"
 
 
 def _print_plan(plan: ReplayPlan, output: Output) -> None:
@@ -81,7 +105,7 @@ def _print_report(plan: ReplayPlan, report: ReplayReport, output: Output) -> Non
 
 def _report_lines(plan: ReplayPlan, report: ReplayReport) -> Iterator[str]:
     hook = plan.request.hook
-    yield f"done {report.done}, duplicates {report.duplicates}, dead letters {report.dead_letters}"
+    yield f"done {report.done}, {_others(report)}"
     if report.dead_letters:
         yield f"to see them: hookline dlq list --hook {shlex.quote(hook)}"
     if report.was_gone:

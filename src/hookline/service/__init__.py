@@ -20,7 +20,7 @@ from hookline.service._notes import notes_on
 from hookline.service._parts import Selection
 from hookline.service._problems import Problem, SettingsError, nearest
 from hookline.service._replay import Replay
-from hookline.service._replay_plan import ReplayError, ReplayPlan, ReplayReport, ReplayRequest
+from hookline.service._replay_plan import ReplayError, ReplayPlan, ReplayProgress, ReplayReport, ReplayRequest
 from hookline.service._service import Service
 from hookline.service._settings import Settings
 from hookline.service._topics import wanted_topics
@@ -40,6 +40,7 @@ __all__ = [
     "Replay",
     "ReplayError",
     "ReplayPlan",
+    "ReplayProgress",
     "ReplayReport",
     "ReplayRequest",
     "Selection",

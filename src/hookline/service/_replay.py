@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, aclosing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from hookline.consume import Engine, EngineMeter, EngineSettings, Raised, Recollection, begin
@@ -24,14 +25,22 @@ from hookline.service._control import Control
 from hookline.service._isolation import Isolation
 from hookline.service._letters import LettersOfReplay
 from hookline.service._problems import Problem, SettingsError, nearest
-from hookline.service._replay_plan import Found, ReplayError, ReplayPlan, ReplayReport, Stretch, read_note
+from hookline.service._replay_plan import (
+    Found,
+    ReplayError,
+    ReplayPlan,
+    ReplayProgress,
+    ReplayReport,
+    Stretch,
+    read_note,
+)
 from hookline.service._replay_stage import ReplayLetters, ReplayMember, Stretched, Tally
 from hookline.telemetry import Metrics, get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.hooks import Resolver
+    from hookline.hooks import Gates, Resolver
     from hookline.kafka import GroupListener, Record
     from hookline.service._replay_plan import ReplayRequest
     from hookline.service._settings import Settings
@@ -72,7 +81,9 @@ class Replay:
         self._thread = ThreadPoolExecutor(1, "kafka-replay")
         self._admin: GroupAdmin | None = None
         self._members: list[ReplayMember] = []
+        self._tally = Tally()
         self._held_because = ""
+        self._waits_for: Callable[[], str] = str
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -101,12 +112,12 @@ class Replay:
         return ReplayPlan(self._request, self.group, tuple(stretches), goes_on=bool(found.places))
 
     async def run(self, plan: ReplayPlan, stopping: asyncio.Event) -> ReplayReport:
-        """Do it, and delete the group when all is done; until then, or until told to stop."""
-        tally = Tally()
+        """Do it, and delete the group when all is done; until then, or until told to stop. Once only."""
+        tally = self._tally
         is_complete = plan.is_over
         if not is_complete:
             await self._begin(plan)
-            is_complete = await self._run(plan, tally, stopping)
+            is_complete = await self._run(plan, stopping)
         if is_complete and (plan.goes_on or not plan.is_over):
             await self._delete()
         return ReplayReport(
@@ -117,6 +128,20 @@ class Replay:
             held_because="" if is_complete else self._held_because,
             was_gone=any(member.was_gone for member in self._members),
         )
+
+    def progress(self) -> ReplayProgress:
+        """Tell how far it has come."""
+        tally = self._tally
+        return ReplayProgress(tally.done, tally.duplicates, tally.dead_letters, self._waits_for())
+
+    def _obstacle(self, gates: Gates, stage: Stage) -> str:
+        """Tell what keeps the hook from running, and will until somebody does something, or its dependency is back."""
+        gate = gates.closed_for(self._request.hook, "")
+        if gate is not None:
+            return f"a gate, closed by {gate.closed_by}: {gate.reason}"
+        if stage.waiting_hooks():
+            return "the hook, which cannot open what it needs"
+        return "; ".join(trouble.reason for trouble in stage.troubles())
 
     async def _begin(self, plan: ReplayPlan) -> None:
         if plan.goes_on:
@@ -130,7 +155,7 @@ class Replay:
                 "wait for it, or give the command again to take part in it"
             ) from error
 
-    async def _run(self, plan: ReplayPlan, tally: Tally, stopping: asyncio.Event) -> bool:
+    async def _run(self, plan: ReplayPlan, stopping: asyncio.Event) -> bool:
         async with AsyncExitStack() as stack:
             producer = AcknowledgedProducer(self._client.producer())
             stack.push_async_callback(producer.close, _FLUSH_SECONDS)
@@ -140,7 +165,8 @@ class Replay:
                 Control(self._settings.domain, self._settings.control_topic(), self._client, producer, metrics)
             )
             stage = await stack.enter_async_context(self._stage(control, metrics))
-            engine = self._engine(stage, plan, producer, tally)
+            engine = self._engine(stage, plan, producer)
+            self._waits_for = partial(self._obstacle, control.gates, stage)
             await control.wait()
             await engine.start()
             return await self._serve(engine, plan, stopping)
@@ -206,7 +232,7 @@ class Replay:
         del hook
         self._held_because = self._held_because or reason
 
-    def _engine(self, stage: Stage, plan: ReplayPlan, producer: AcknowledgedProducer, tally: Tally) -> Engine:
+    def _engine(self, stage: Stage, plan: ReplayPlan, producer: AcknowledgedProducer) -> Engine:
         handler = Stretched(stage, plan, self._wants)
         letters = ReplayLetters(producer, self._settings.dead_letter_topic(), self._request.hook)
 
@@ -220,7 +246,7 @@ class Replay:
             handler=handler,
             dead_letters=letters,
             settings=EngineSettings(**self._settings.consume.model_dump()),
-            observer=tally,
+            observer=self._tally,
             meter=EngineMeter(),
             memory=stage.memory,
             recollection=Recollection(

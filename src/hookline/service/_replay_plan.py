@@ -93,6 +93,16 @@ class ReplayPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayProgress:
+    """How far a replay has come since it was begun here; `waits_for` tells what keeps the hook, nothing when it runs."""
+
+    done: int
+    duplicates: int
+    dead_letters: int
+    waits_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplayReport:
     """How a replay went: events that the hook was given and is done with, repeats of them, dead letters, and whether that is all.
 
