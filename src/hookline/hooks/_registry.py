@@ -81,6 +81,16 @@ class MergedHooks:
             self._merged[key] = answers, merged
         return merged
 
+    def declines(self, name: str, event: Event) -> bool:
+        """Tell whether a hook of one of the resolvers would want such events, and its condition says no to this one."""
+        return any(declined_by(resolver, name, event) for resolver in self._resolvers)
+
+
+def declined_by(resolver: Resolver, name: str, event: Event) -> bool:
+    """Tell whether a resolver says that a hook of this name wants such events, and its condition says no to this one."""
+    declines = getattr(resolver, "declines", None)
+    return declines is not None and bool(declines(name, event))
+
 
 def by_name(hooks: Iterable[Hook]) -> dict[str, Hook]:
     """Give hooks by their names, each once. Raises DuplicateHookError when two of them have one name."""

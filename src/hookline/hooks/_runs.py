@@ -111,16 +111,21 @@ class HookRun:
 
 
 def plan_runs(
-    hooks: Mapping[str, WiredHook], redrive: Redrive | None, serves: Callable[[str], bool] | None = None
+    hooks: Mapping[str, WiredHook],
+    redrive: Redrive | None,
+    serves: Callable[[str], bool] | None = None,
+    declines: Callable[[str], bool] | None = None,
 ) -> list[HookRun]:
     """List the runs: every hook that the event resolves to, or those that a republication names.
 
-    A name that `serves` denies is another stage's; one that it does not, and that no hook has, is gone.
+    A name that `serves` denies is another stage's. Of the others one that no hook has here, but `declines` says yes to, has
+    no work: its condition does not want the event any more. Else it is gone.
     """
     if redrive is None or redrive.hooks is None:
         return [HookRun(name, hook) for name, hook in hooks.items()]
     names = [name for name in dict.fromkeys(redrive.hooks) if serves is None or serves(name)]
-    return [HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in names]
+    wanted = [name for name in names if name in hooks or declines is None or not declines(name)]
+    return [HookRun(name, hooks[name]) if name in hooks else _gone(name) for name in wanted]
 
 
 def _gone(name: str) -> HookRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ._registry import hooks_of
+from ._registry import declined_by, hooks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,3 +38,7 @@ class ServedHooks:
         if type(hooks) is tuple and len(self._known) < _REMEMBERED:
             self._known[id(hooks)] = hooks, served
         return served
+
+    def declines(self, name: str, event: Event) -> bool:
+        """Tell whether a hook would want such events, and its condition says no to this one."""
+        return declined_by(self._resolver, name, event)

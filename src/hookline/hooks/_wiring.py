@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ._hook import DEFAULT_TIMEOUT_SECONDS, takes_delivery
 from ._policy import HookPolicy
-from ._registry import by_name
+from ._registry import by_name, declined_by
 from ._superseded import count_superseded
 
 if TYPE_CHECKING:
@@ -78,12 +78,19 @@ class WiredHook:
 class Plan:
     """The hooks of an event by name, in the resolver's order."""
 
-    __slots__ = ("hooks", "is_free", "only", "serves")
+    __slots__ = ("declines", "hooks", "is_free", "only", "serves")
 
-    def __init__(self, hooks: dict[str, WiredHook], serves: Callable[[str], bool] | None) -> None:
+    def __init__(
+        self,
+        hooks: dict[str, WiredHook],
+        serves: Callable[[str], bool] | None,
+        declines: Callable[[str, Event], bool],
+    ) -> None:
         self.hooks = hooks
         self.serves = serves
         """Which hooks the stage runs, of those that a republication names; None for all."""
+        self.declines = declines
+        """Tells of a hook that a republication names whether its condition does not want the event any more."""
         self.only = next(iter(hooks.values())) if len(hooks) == 1 else None
         """The hook when there is one and no more."""
         self.is_free = all(hook.is_free for hook in hooks.values())
@@ -107,6 +114,7 @@ class Wiring:
         self._resolver = resolver
         self._serves = serves
         self._policies = policies
+        self._metrics = metrics
         self._wire = partial(WiredHook, metrics=metrics, admission=admission)
         self._wired: dict[int, WiredHook] = {}
         self._plans: dict[int, tuple[Sequence[Hook], Plan]] = {}
@@ -121,10 +129,18 @@ class Wiring:
         known = self._plans.get(id(hooks))
         if known is not None and known[0] is hooks:
             return known[1]
-        plan = Plan({name: self._wired_of(name, hook) for name, hook in by_name(hooks).items()}, self._serves)
+        plan = Plan(
+            {name: self._wired_of(name, hook) for name, hook in by_name(hooks).items()}, self._serves, self._declines
+        )
         if type(hooks) is tuple and len(self._plans) < _PLANS_REMEMBERED:
             self._plans[id(hooks)] = hooks, plan
         return plan
+
+    def _declines(self, name: str, event: Event) -> bool:
+        declines = declined_by(self._resolver, name, event)
+        if declines:
+            self._metrics.skipped_total.inc(hook=name)
+        return declines
 
     def _wired_of(self, name: str, hook: Hook) -> WiredHook:
         known = self._wired.get(id(hook))

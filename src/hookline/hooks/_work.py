@@ -53,10 +53,13 @@ class Work:
         if self._runs is None:
             if self.plan is None:
                 return ()
-            self._runs = plan_runs(self.plan.hooks, self.redrive, self.plan.serves)
+            self._runs = plan_runs(self.plan.hooks, self.redrive, self.plan.serves, self._declines)
             for run in self._runs if self.is_done else ():
                 run.done = True
         return self._runs
+
+    def _declines(self, name: str) -> bool:
+        return self.plan is not None and self.plan.declines(name, self.event)
 
     def note_done(self) -> None:
         """Note that all hooks are done."""

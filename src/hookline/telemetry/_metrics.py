@@ -75,7 +75,13 @@ class Metrics:
     hook_in_flight = GaugeSpec(_HOOK, help="Runs of a hook going on.")
     stuck_hooks = GaugeSpec(_HOOK, help="Runs of a hook that outlived their time limit and could not be ended.")
     breaker_open = GaugeSpec(_HOOK, help="1 while a hook's dependency counts as away and its events wait.")
-    held_hooks = GaugeSpec(_HOOK, help="1 while a hook that was found broken, or whose receiver is gone, waits for a person.")
+    held_hooks = GaugeSpec(
+        _HOOK, help="1 while a hook that was found broken, or whose receiver is gone, waits for a person."
+    )
+    skipped_total = CounterSpec(
+        _HOOK,
+        help="Republished events that named a hook whose condition does not want them any more, which did not run.",
+    )
     expired_total = CounterSpec(_HOOK, help="Events that were too old for a hook, which did not run.")
     superseded_total = CounterSpec(_HOOK, help="Events that a hook found out of date: their subject had moved on.")
     gates_closed = GaugeSpec(

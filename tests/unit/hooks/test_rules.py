@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hookline.consume import Done, GiveUp
 from hookline.contract import DeadLetterClass, Event
 from hookline.hooks import Condition, DuplicateHookError, MergedHooks, Rule, RuledHooks, hooks_of
+from hookline.telemetry import Metrics
 from tests.support.hooks import Script, attempt, delivery_of, stage_of
 from tests.support.waiting import eventually_async
 
@@ -125,3 +127,16 @@ def test_whether_a_hook_declines_can_be_told() -> None:
     assert not hooks.declines("asked", event("request.landed", count=1))
     assert not hooks.declines("plain", event())
     assert not hooks.declines("gone", event())
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["alone", "beside code"])
+async def test_a_republished_event_that_a_mended_condition_does_not_want_is_done(*, merged: bool) -> None:
+    """P14: a hook that a person asked for and that says no has no work; one that is gone is still a dead letter."""
+    asked, metrics = Script("asked"), Metrics(domain="test")
+    ruled = RuledHooks([Rule(asked, when=Condition("has(payload.count)"))])
+    async with stage_of(MergedHooks(ruled) if merged else ruled, metrics=metrics) as stage:
+        for names_of_hooks, outcome in ((["asked"], Done), (["gone"], GiveUp)):
+            headers = (("hookline-redrives", b"1"), ("hookline-redrive-hooks", json.dumps(names_of_hooks).encode()))
+            assert isinstance(await attempt(stage, delivery_of(event(), headers)), outcome)
+    assert asked.runs == []
+    assert metrics.value("skipped_total", hook="asked") == 1
