@@ -182,7 +182,7 @@ class Openings:
         )
         for number, entries in recalled.items():
             for entry in entries:
-                _add_recalled(by_number[number].completed, entry)
+                _add_recalled(by_number[number], entry)
 
     def _range_of(self, partition: Partition) -> tuple[int, int]:
         start = partition.tracker.last + 1
@@ -201,9 +201,12 @@ class Openings:
         self._scheduler.wake()
 
 
-def _add_recalled(completed: CompletedWindow, entry: Recalled) -> None:
+def _add_recalled(partition: Partition, entry: Recalled) -> None:
+    completed = partition.completed
+    if not entry.is_settled:
+        partition.never_given_up[entry.offset] = entry.identity
     # A repeat was settled without being run: it proves no more than what made it one.
-    if completed.find(entry.identity, entry.offset) is None:
+    elif completed.find(entry.identity, entry.offset) is None:
         completed.add(entry.identity, entry.offset, entry.fingerprint)
 
 

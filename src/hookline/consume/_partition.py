@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.kafka import Position, Record
 
     from ._dedupe import CompletedWindow
-    from ._delivery import Delivery, Identity
+    from ._delivery import Delivery, Fingerprint, Identity
     from ._marks import Encoded, RetryState
     from ._suspects import Suspects
 
@@ -87,7 +87,7 @@ class Partition:
 
     __slots__ = (
         "active", "ahead", "begun", "braked", "busy", "closed", "closing", "code", "committed", "completed", "final", "found", "full_since", "held",
-        "held_back", "lag_records", "lanes", "last_taken", "note", "number", "paused", "quiet", "released_bytes",
+        "held_back", "lag_records", "lanes", "last_taken", "never_given_up", "note", "number", "paused", "quiet", "released_bytes",
         "released_records", "suspects", "taken_bytes", "taken_records", "tracker", "twins",
     )  # fmt: skip
 
@@ -114,6 +114,9 @@ class Partition:
         """Not None: records wait here for the partition to be opened."""
         self.suspects: Suspects | None = None
         """Not None: the owner before went down, and one of these records may have done it."""
+        self.never_given_up: dict[int, Identity] = {}
+        """By offset, of records that an owner before left unsettled: those without a dead letter. What another group has
+        settled of them, it has completed."""
         self.note = b""
         """What the owner before noted in its commits; it goes on standing there where the handler notes nothing itself."""
         self.committed: Position | None = None
@@ -191,6 +194,12 @@ class Partition:
         self.active[delivery.record.offset] = delivery
         if delivery.identity is not None:
             self.begun[delivery.identity] = delivery
+
+    def note_completed(self, delivery: Delivery, fingerprint: Fingerprint) -> None:
+        """Note a record that is done, if it has an identity."""
+        identity, offset = delivery.identity, delivery.record.offset
+        if identity is not None:
+            self.completed.add(self.never_given_up.pop(offset, identity), offset, fingerprint)
 
     def note_stuck(self, delivery: Delivery) -> None:
         """Note that an attempt cannot be ended: whoever waits for it waits no longer."""

@@ -56,11 +56,15 @@ class ReadsBack(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """An identity that completed, by which record, and what that one said."""
+    """An identity that completed, by which record, and what that one said.
+
+    Or, unless it `is_settled`, one that has work left, and of which nothing was given up.
+    """
 
     identity: Identity
     offset: int
     fingerprint: Fingerprint
+    is_settled: bool = True
 
 
 async def recall_completed(
@@ -74,7 +78,7 @@ async def recall_completed(
     seconds: float,
     counts: Callable[[DeadLetter], bool] | None = None,
 ) -> dict[int, list[Recalled]]:
-    """Tell by partition, in order of offsets, the settled records of the ranges that have no dead letter.
+    """Tell by partition, in order of offsets, the records of the ranges that have no dead letter, settled or not.
 
     An identity comes as often as it lies there. `dead_letter_topic` None says that nothing is ever given up; of letters
     about these records those are left aside that `counts` denies. When the time passes while the topic is
@@ -114,12 +118,11 @@ class _Recall:
         self._breath_at = self._told_at = time.monotonic()
 
     async def read(self, is_settled: Callable[[int, int], bool], remembers: Remembers) -> None:
-        """Read the identities of settled records."""
+        """Read the identities of records."""
         async with aclosing(self._reader.stream_ranges(self._topic, self._ranges)) as records:
             async for record in records:
                 self._records += 1
-                if is_settled(record.partition, record.offset):
-                    self._add(record, remembers.recall(record))
+                self._add(record, remembers.recall(record), is_settled=is_settled(record.partition, record.offset))
                 await self._breathe()
 
     async def read_dead_letters(self, topic: str) -> None:
@@ -138,7 +141,7 @@ class _Recall:
         say = _log.warning if unread or unproven else _log.info
         say(
             "dedupe window rebuilt", topic=self._topic, partitions=sorted(self._ranges), records=self._records,
-            identities=len(self.found), dead_letters=self._dropped, elapsed_seconds=round(elapsed_seconds, 3),
+            identities=sum(each.is_settled for each in self.found.values()), dead_letters=self._dropped, elapsed_seconds=round(elapsed_seconds, 3),
             proven="no" if nothing else "partly" if unread else "yes", **_reason(unproven or unread),
         )  # fmt: skip
         completed: dict[int, list[Recalled]] = {number: [] for number in self._ranges}
@@ -154,11 +157,11 @@ class _Recall:
             del self.found[source.partition, source.offset]
             self._dropped += 1
 
-    def _add(self, record: Record, remembered: tuple[Identity, Fingerprint] | None) -> None:
+    def _add(self, record: Record, remembered: tuple[Identity, Fingerprint] | None, *, is_settled: bool) -> None:
         if remembered is None:
             return
         identity, fingerprint = remembered
-        self.found[record.partition, record.offset] = Recalled(identity, record.offset, fingerprint)
+        self.found[record.partition, record.offset] = Recalled(identity, record.offset, fingerprint, is_settled)
         if record.timestamp_ms is None:
             self._since_ms = None
         elif self._since_ms is not None:

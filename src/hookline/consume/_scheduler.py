@@ -322,7 +322,7 @@ class Scheduler:
         if partition.closed:
             return
         if outcome is DONE and delivery.identity is not None:
-            partition.completed.add(delivery.identity, delivery.record.offset, self._fingerprint(delivery))
+            partition.note_completed(delivery, self._fingerprint(delivery))
         partition.tracker.settle(delivery.record.offset)
         partition.release(delivery.record)
         lane.queue.popleft()

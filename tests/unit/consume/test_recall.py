@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,8 +125,10 @@ async def test_settled_records_without_a_dead_letter_have_completed() -> None:
 
 
 async def test_what_is_not_settled_has_not_completed() -> None:
-    """P4: a record that was read and not finished will run."""
-    assert await _recall(_Topics([_record(0, "a"), _record(1, "b")]), unsettled=[1]) == {0: [_entry(0, "a")]}
+    """P4: a record that was read and not finished will run; it is told whether something of it was given up."""
+    topics = _Topics([_record(0, "a"), _record(1, "b"), _record(2, "c")], [_letter(2)])
+    unsettled = replace(_entry(1, "b"), is_settled=False)
+    assert await _recall(topics, unsettled=[1, 2]) == {0: [_entry(0, "a"), unsettled]}
 
 
 async def test_what_has_no_identity_is_left_out() -> None:

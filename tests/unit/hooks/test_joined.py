@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.consume import Done, Duplicate, EngineSettings, RetryPolicy
-from hookline.contract import encode_event
+import pytest
+
+from hookline.consume import Delivery, Done, Duplicate, EngineSettings, GiveUp, RetryPolicy
+from hookline.consume._dead_letters import dead_letter_of
+from hookline.contract import DeadLetterClass, encode_event
 from hookline.hooks import Place, join_into_shared, write_roster
 from hookline.testing import HookStage
 from tests.support.hooks import Script, event_of
 
 if TYPE_CHECKING:
     from hookline.contract import Headers
+    from hookline.kafka import Record
 
 PATIENT = RetryPolicy(max_attempts=9, initial_seconds=5.0, max_seconds=5.0)
 EVENT = event_of()
@@ -73,11 +77,29 @@ async def test_an_event_that_one_hook_is_done_with_is_not_done_for_one_that_gave
     """P1, P14: the other hook's group had written a dead letter before they were joined; its republication runs."""
     ours, theirs = Script("ours", TimeoutError()), Script("theirs")
     async with stage_of(ours, theirs) as stage:
-        stage._store.append(*encode_event(EVENT))
+        bury(stage, stage._store.append(*encode_event(EVENT)))
         await joined(stage, ours=0, theirs=1)
         stage.publish_record(*republished("theirs"))
         await stage.settle()
     assert (len(ours.runs), len(theirs.runs)) == (2, 1)
+
+
+@pytest.mark.parametrize("is_given_up", [False, True])
+async def test_what_was_never_given_up_completes_as_a_whole(*, is_given_up: bool) -> None:
+    """P4: the last hook is done with an event that others had settled in their groups: its publisher's repeat runs nothing.
+
+    With a dead letter of one of them it runs: that hook may never have been done with it.
+    """
+    ours, theirs = Script("ours", TimeoutError()), Script("theirs")
+    async with stage_of(ours, theirs) as stage:
+        record = stage._store.append(*encode_event(EVENT))
+        if is_given_up:
+            bury(stage, record)
+        await joined(stage, ours=0, theirs=1)
+        await stage.settle()
+        stage.publish(EVENT)
+        await stage.settle()
+    assert (len(ours.runs), len(theirs.runs)) == ((3, 1) if is_given_up else (2, 0))
 
 
 async def test_a_repeat_that_was_dropped_proves_nothing_of_its_own() -> None:
@@ -91,6 +113,12 @@ async def test_a_repeat_that_was_dropped_proves_nothing_of_its_own() -> None:
         stage.publish_record(*republished("theirs"))
         await stage.settle()
     assert (len(ours.runs), len(theirs.runs)) == (1, 1)
+
+
+def bury(stage: HookStage, record: Record) -> None:
+    """Write a dead letter of a record, as the other hook's group did."""
+    letter = dead_letter_of(Delivery(record), GiveUp(DeadLetterClass.PERMANENT, "code", "message"), "test-hook.theirs")
+    stage._store.bury(record.key, record.value, letter.record_headers())
 
 
 def republished(hook: str) -> tuple[bytes | None, bytes | None, Headers]:
