@@ -136,7 +136,9 @@ def _plan_lines(plan: ReplayPlan) -> Iterator[str]:
     for each in plan.stretches:
         yield f"partition {each.partition}: offsets {each.start} to {each.end}, {each.events} events"
     yield f"{plan.events} events"
-    if plan.is_over:
+    if plan.is_over and plan.goes_on:
+        yield f"all is done, only the group is left; to delete it: {_command(plan)}"
+    elif plan.is_over:
         yield "nothing to run: the topic holds no event of that type and time that the hook wants"
     else:
         yield f"to run it, or to go on with it: {_command(plan)}"

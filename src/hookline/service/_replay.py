@@ -186,7 +186,8 @@ class Replay:
         if lost and self._request.until_ms is None:
             raise ReplayError(
                 f"group {self.group}, partition {lost[0]}: its commits do not tell any more where the replay ends; "
-                "replay what is left with --since and --until, and delete the group (kafka-consumer-groups.sh --delete)"
+                "replay what is left with --since and --until, and delete the group: "
+                f"kafka-consumer-groups.sh --delete --group {self.group}"
             )
         asked = self._ends_asked_for(admin) if lost else {}
         frozen = {number: end for number, (end, _) in notes.items() if end}
