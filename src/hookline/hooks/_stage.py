@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from hookline.consume import Delivery, GiveUp, Hold, Identity, Retry, Suspended
-    from hookline.contract import Redrive
     from hookline.errs import Classifier, Redactor
-    from hookline.kafka import Record
     from hookline.telemetry import Metrics
 
     from ._call import InThread, Rest
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from ._wiring import WiredHook
 
 _NO_EVENT = Event(id="", source="", type="")
+_UNREADABLE_HEADERS = "unreadable_headers", "a header's name is not UTF-8, so no header could be read"
 _NOT_READY_SECONDS = 0.5
 _TOGETHER_SECONDS = 0.1
 
@@ -135,17 +134,18 @@ class Stage:
         if not isinstance(work, Work):
             work = delivery.progress = self._open(delivery, work if isinstance(work, bytes) else b"")
         if work.plan is None:
-            if work.is_resolved:  # malformed, and somebody else's
+            if work.event is _NO_EVENT:  # malformed, and somebody else's
                 return None
             self._resolve(work)
-        redrive = work.redrive
-        if redrive is None and work.asks_for is None:
+        if work.is_free or (work.redrive is None and work.asks_for is None):
             return work.event.identity
         return self._identity_of(delivery, work)
 
     def handle(self, delivery: Delivery) -> Awaitable[None] | None:
         """Run the hooks that are pending and due. Raises HookErrorGroup when one failed, now or before."""
-        work = _work(delivery)
+        work = delivery.progress
+        if not isinstance(work, Work):
+            raise TypeError("a delivery is identified before it is handled")
         if work.is_free and self._admission.is_clear:
             work.is_free = False
             if work.plan is not None and work.plan.only is not None:
@@ -175,7 +175,9 @@ class Stage:
     def _open(self, delivery: Delivery, restored: bytes) -> Work:
         record = delivery.record
         try:
-            event, redrive = _decode(record)
+            if record.unreadable_headers:
+                raise MalformedRecordError(*_UNREADABLE_HEADERS)  # noqa: TRY301 - as what cannot be decoded
+            event, redrive = decode_delivery(record.key, record.value, record.headers)
         except MalformedRecordError:
             if self._buries_malformed and not is_rest_done(restored):
                 raise
@@ -247,7 +249,8 @@ class Stage:
 
         As `call_hook`, and what most events need: nothing is kept of a run that succeeds at once.
         """
-        superseded_in_run.set(hook.note_superseded)
+        if superseded_in_run.get() is not hook.note_superseded:
+            superseded_in_run.set(hook.note_superseded)
         began = time.perf_counter()
         if hook.coroutine_function is None:
             rest: Suspended | InThread | Raised | None = self._caller.in_thread(hook, work.event)
@@ -277,7 +280,8 @@ class Stage:
         else:
             rest = begin_coroutine(partial(hook.coroutine_function, work.event), asked)
         if rest is None or isinstance(rest, Raised):
-            self._note_at_once(run, hook, work, rest, began)
+            note = self._note_at_once if run.has_place else self._note
+            note(run, hook, work, rest, began)
             return None
         return self.finish_call(run, hook, delivery, work, rest, began)
 
@@ -339,7 +343,8 @@ class Stage:
             hook.oks.inc()
             if run.asked_seconds is None:
                 run.done = True
-                self._admission.answered(run, hook)
+                if run.probe:
+                    self._admission.answered(run, hook)
             else:
                 run.begin_anew(run.asked_seconds)
                 self._admission.asked(run, hook)
@@ -372,21 +377,9 @@ class Stage:
             self._age.observe(age_seconds if age_seconds > 0 else 0.0)
 
 
-def _decode(record: Record) -> tuple[Event, Redrive | None]:
-    if record.unreadable_headers:
-        raise MalformedRecordError("unreadable_headers", "a header's name is not UTF-8, so no header could be read")
-    return decode_delivery(record.key, record.value, record.headers)
-
-
 def _is_due(run: HookRun) -> bool:
     return not run.due_at or run.due_at <= time.monotonic() + _TOGETHER_SECONDS
 
 
 def _ask(run: HookRun, seconds: float) -> None:
     run.asked_seconds = seconds
-
-
-def _work(delivery: Delivery) -> Work:
-    if not isinstance(delivery.progress, Work):
-        raise TypeError("a delivery is identified before it is handled")
-    return delivery.progress
