@@ -113,6 +113,20 @@ def test_only_its_members_commit_for_a_group(real_kafka: RealKafka, real_admin: 
     assert real_admin.committed([group], topic) == {group: _MARKS}
 
 
+def test_metadata_that_is_too_long_is_told_apart(real_kafka: RealKafka, real_admin: GroupAdmin) -> None:
+    """P6: with less of it the commit passes; partitions that said less are committed already."""
+    topic = real_kafka.fresh_topic()
+    group = f"group-of-{topic}"
+    with pytest.raises(GroupRefusedError) as refused:
+        real_admin.commit(group, topic, {0: (3, "x" * 5_000), 1: (4, "short")})
+    assert refused.value.metadata_refused
+    real_admin.commit(group, topic, {0: (3, "x" * 1_000)})
+    assert {number: offset for number, (offset, _) in real_admin.committed([group], topic)[group].items()} == {
+        0: 3,
+        1: 4,
+    }
+
+
 def test_a_deleted_group_has_committed_nothing(real_kafka: RealKafka, real_admin: GroupAdmin) -> None:
     """What a group that was moved leaves is gone; to delete it again, or one that never was, is well."""
     topic = real_kafka.fresh_topic()
