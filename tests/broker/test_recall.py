@@ -69,7 +69,7 @@ async def _recall(
     recalled = await recall_completed(
         reader, topic, dead_letters, ranges, lambda _, offset: offset != 1, _ByValue(), seconds=_SECONDS
     )
-    return {partition: [_id(entry) for entry in entries] for partition, entries in recalled.items()}
+    return {partition: [_id(entry) for entry in entries if entry.is_settled] for partition, entries in recalled.items()}
 
 
 def _id(entry: Recalled) -> str:

@@ -51,12 +51,8 @@ class StoredLetter:
 
     @cached_property
     def failure(self) -> tuple[str, Origin] | None:
-        """The failure that the letter is about: who read which record. Two letters of one failure are copies; None when the letter does not say.
-
-        One that names no hook is about all of them, whoever read the record.
-        """
-        group = self.letter.group if self.hooks else ""
-        return None if self.letter.source == UNKNOWN_ORIGIN else (group, self.letter.source)
+        """The failure that the letter is about: who read which record. Two letters of one failure are copies; None when the letter does not say."""
+        return None if self.letter.source == UNKNOWN_ORIGIN else (self.letter.group, self.letter.source)
 
     @cached_property
     def hooks(self) -> tuple[str, ...]:

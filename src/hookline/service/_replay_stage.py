@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from hookline.consume import DeadLetterWriter, Done, Duplicate, GiveUp, Observer
-from hookline.contract import HookFailure
-from hookline.errs import Verdict
+from hookline.consume import Done, Duplicate, GiveUp, Observer
+from hookline.hooks import OwnLetters
 from hookline.kafka import GroupConsumer
 from hookline.service._replay_plan import NOTHING_HERE
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from hookline.consume import Delivery, Fingerprint, Hold, Identity, Outcome, Retry
     from hookline.contract import DeadLetter
-    from hookline.deadletters import Sender
     from hookline.hooks import Stage
     from hookline.kafka import ClientConfig, GroupListener, Position, Record
     from hookline.service._replay_plan import ReplayPlan
@@ -82,31 +80,12 @@ class Tally(Observer):
             self.done += 1
 
 
-class ReplayLetters(DeadLetterWriter):
-    """Writes the dead letters of a replay.
-
-    Each names the hook, whoever gave the event up, since no other hook has anything to do with it; and each is republished
-    so that it runs, since the hook's own group may be done with the event.
-    """
-
-    def __init__(self, sender: Sender, topic: str, hook: str) -> None:
-        super().__init__(sender, topic)
-        self._hook = hook
+class ReplayLetters(OwnLetters):
+    """Writes the dead letters of a replay: each is republished so that it runs, for other groups may be done with the event."""
 
     async def write(self, letter: DeadLetter) -> None:
-        """Write a letter. Raises as any writer."""
-        await super().write(replace(letter, again=True, failures=letter.failures or (self._failure(letter),)))
-
-    def _failure(self, letter: DeadLetter) -> HookFailure:
-        return HookFailure(
-            hook=self._hook,
-            verdict=str(Verdict.UNKNOWN),
-            exception="",
-            message=letter.message,
-            attempts=letter.delivery_count,
-            elapsed_seconds=0.0,
-            code=letter.code,
-        )
+        """Write a letter, which names the hook."""
+        await super().write(replace(letter, again=True))
 
 
 class ReplayMember(GroupConsumer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -89,21 +88,6 @@ def test_copies_of_one_failure_go_once() -> None:
     assert [each.stored.id for each in planned] == ["0/0"]
     assert left_out == [("0/1", LeftOut.COPY)]
     assert sort(copies, sent=[headers_of(planned[0])])[0] == []
-
-
-def test_letters_of_several_groups_that_name_no_hook_are_copies() -> None:
-    """P4: each would run all hooks, so one of them goes; a letter that names hooks is its own group's alone."""
-    source = Origin(HOOK_TOPIC, 0, 7)
-    nameless = [
-        replace(letter(hooks=(), code="resolver_failed", source=source), group=group)
-        for group in ("shop-hook", "shop-hook.ci")
-    ]
-    named = [replace(letter(source=source), group=group) for group in ("shop-hook", "shop-hook.ci")]
-    letters = [stored(each, offset) for offset, each in enumerate((*nameless, *named))]
-    planned, left_out = sort(letters)
-    assert [each.stored.id for each in planned] == ["0/0", "0/2", "0/3"]
-    assert left_out == [("0/1", LeftOut.COPY)]
-    assert [each.stored.id for each in sort(letters, sent=[headers_of(planned[0])])[0]] == ["0/2", "0/3"]
 
 
 def test_nothing_goes_but_to_a_hook_topic() -> None:
