@@ -65,10 +65,11 @@ class _Courses:
             before = await self._seen(hook)
             await self._run_to_the_end(hook, "alone")
             after = await self._seen(hook)
-        assert before != after, (
-            f"hook {hook.name} had no effect that can be seen: {after!r} before and after it ran. "
-            "Let `effects` look where it acts, or give an event that interests it"
-        )
+        if before == after:
+            raise AssertionError(
+                f"hook {hook.name} had no effect that can be seen: {after!r} before and after it ran. "
+                "Let `effects` look where it acts, or give an event that interests it"
+            )
         return after
 
     async def compare(self, expected: object, cuts: tuple[int | None, ...], course: str) -> bool:
@@ -80,11 +81,12 @@ class _Courses:
                     return False
             await self._run_to_the_end(hook, f"after {course}")
             seen = await self._seen(hook)
-        assert seen == expected, (
-            f"hook {hook.name} is not idempotent: {course}.\n  effects of one run: {expected!r}\n  effects now: {seen!r}\n"
-            f"Let it act once for each event.id ({self._event.id}): as an idempotency key of the other side, or by a look "
-            "in the same transaction"
-        )
+        if seen != expected:
+            raise AssertionError(
+                f"hook {hook.name} is not idempotent: {course}.\n  effects of one run: {expected!r}\n  effects now: {seen!r}\n"
+                f"Let it act once for each event.id ({self._event.id}): as an idempotency key of the other side, or by a "
+                "look in the same transaction"
+            )
         return True
 
     async def _run_until(self, hook: Hook, cut_at: int | None) -> bool:

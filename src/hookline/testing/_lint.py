@@ -56,7 +56,8 @@ class Finding:
 def assert_catalogue(catalogue: Iterable[EventType], samples: Iterable[Event] = ()) -> None:
     """Check a catalogue and sample events of it. Raises AssertionError with all findings, one a line."""
     findings = lint_catalogue(catalogue, samples)
-    assert not findings, "\n".join(["the event catalogue breaks rules of a hook topic:", *map(str, findings)])
+    if findings:
+        raise AssertionError("\n".join(["the event catalogue breaks rules of a hook topic:", *map(str, findings)]))
 
 
 def lint_catalogue(catalogue: Iterable[EventType], samples: Iterable[Event] = ()) -> list[Finding]:
