@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.support.command_line import CommandLine
 
-COMMANDS = ("run", "publish", "topics", "dlq", "config", "hooks", "replay", "demo")
+COMMANDS = ("run", "publish", "topics", "dlq", "gate", "config", "hooks", "replay", "demo")
 
 
 def test_it_tells_its_version(command_line: CommandLine) -> None:
@@ -26,7 +26,7 @@ def test_its_help_names_every_command(command_line: CommandLine) -> None:
     assert all(f"  {name} " in done.out for name in COMMANDS)
 
 
-@pytest.mark.parametrize("group", [(), ("topics",), ("dlq",), ("config",), ("hooks",)], ids=" ".join)
+@pytest.mark.parametrize("group", [(), ("topics",), ("dlq",), ("config",), ("gate",), ("hooks",)], ids=" ".join)
 def test_what_a_command_does_is_told_whole(command_line: CommandLine, group: tuple[str, ...]) -> None:
     """In the list of commands no sentence is cut, on a terminal of 80 columns."""
     done = command_line.run(*group, "--help", environment={"COLUMNS": "80"})

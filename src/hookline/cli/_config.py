@@ -34,7 +34,7 @@ def check(
     embedded: Annotated[bool, typer.Option("--embedded", help="Check what `run --embedded` would use.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Say what is wrong with settings and hooks, and what a hook that is held would stop.
+    """Say what is wrong, and what a hook that is held would stop.
 
     Imports the hooks; ends 1 when something is wrong.
     """

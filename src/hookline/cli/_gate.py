@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("HOOK", "SUBJECT", "CLOSED AT", "CLOSED BY", "REASON")
 
-app = typer.Typer(
-    help="Close a domain, a hook or a subject, so that its events wait; open it again.", no_args_is_help=True
-)
+app = typer.Typer(help="Let a domain, a hook or a subject wait, and go on.", no_args_is_help=True)
 
 HookOption: TypeAlias = Annotated[
     str | None, typer.Option("--hook", metavar="NAME", help="Only this hook; without it all.")
@@ -45,9 +43,9 @@ def close(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Close a hook, a subject, one hook for one subject, or without either the whole domain.
+    """Let a hook, a subject, or the whole domain wait.
 
-    What is running finishes; what follows waits, without costing attempts, in every replica and over restarts, until the
+    With both options it is one hook for one subject, with neither the whole domain. What is running finishes; what follows waits, without costing attempts, in every replica and over restarts, until the
     gate is opened.
     """
     if not reason.strip() or len(reason) > MAX_REASON_CHARS:
@@ -72,9 +70,9 @@ def open_gate(
     subject: SubjectOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Open what was closed under the same hook and subject; what waited for it runs.
+    """Open what was closed; what waited for it runs.
 
-    Another gate that is closed, such as that of the whole domain, stays closed.
+    It is known by the same hook and subject. Another gate that is closed, such as that of the whole domain, stays closed.
     """
     _require_names(hook, subject)
     settings = settings_of(config)

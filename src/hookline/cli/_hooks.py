@@ -33,7 +33,7 @@ def list_wired(
     kinds: Annotated[bool, typer.Option("--kinds", help="List the kinds that no hook uses too.")] = False,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """List the hooks with what they are, where they come from and what is wrong with them.
+    """List the hooks, where they come from and what is wrong.
 
     Plug-ins that are broken are listed too. Ends 1 when a hook that is wired cannot be made. A resolver from code lists its
     hooks in an attribute `hooks`.
