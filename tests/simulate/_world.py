@@ -138,7 +138,7 @@ class World:
         self.group.refuses = self.group.unheard = 0.0
         self.group.most_characters = None
         for process in self.processes:
-            process.is_frozen = False
+            self._thaw(process)
 
     def letter_came(self, letter: DeadLetter) -> None:
         """Republish a dead letter, now and then."""
@@ -198,6 +198,8 @@ class World:
             self.group.leave(process.member)
 
     def _thaw(self, process: Process) -> None:
+        if not process.is_frozen:
+            return
         self.checks.trace(f"{process.name} goes on")
         process.is_frozen = False
         process.recall_broke()  # its time may have passed

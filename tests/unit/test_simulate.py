@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from hashlib import sha256
 
 import pytest
 
 from hookline.telemetry import Metrics
+from tests.simulate._clock import Clock, virtual
 from tests.simulate._history import run_history
 from tests.simulate._mutations import MUTATIONS, without
+from tests.simulate._setup import draw_setup
+from tests.simulate._world import World
 
 SEED = 20_260_101
 HISTORIES = 240
@@ -47,3 +51,19 @@ def test_a_seed_tells_the_same_history_again(metrics: Metrics) -> None:
     seeds = range(SEED, SEED + 10)
     once = [told(seed) for seed in seeds]
     assert once == [told(seed) for seed in seeds]
+
+
+def test_a_process_that_thaws_when_faults_stop_is_not_asked_for_what_it_had_no_time_to_recall(metrics: Metrics) -> None:
+    """P4: what cannot be proven completed in the time allowed may run again, and a frozen process loses that time."""
+    rng = random.Random(SEED)  # noqa: S311 - a simulation
+    clock = Clock(rng)
+    with virtual(clock, SEED):
+        world = World(draw_setup(rng), clock, rng, metrics, lambda _: None)
+        try:
+            world.start()
+            world.run(5.0, lambda: bool(world.checks.epochs))
+            world.freeze_one()
+            world.stop_faults()
+            assert [epoch.recall_is_sound for epoch in world.checks.epochs.values()] == [False]
+        finally:
+            world.dispose()
