@@ -82,7 +82,7 @@ def open_gate(
         print_json({"gate": None if gate is None else _document(gate), "changed": gate is not None})
     elif gate is None:
         _warn_of_unknown(settings, hook)
-        typer.echo(f"{_named(key)} is open; nothing to do")
+        typer.echo(f"{_named(key)} was not closed; a process that holds it and could not write that down lets it go")
     else:
         typer.echo(f"opened {_named(key)}, closed {_since(gate)}")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from hookline.consume import Delivery
-    from hookline.contract import Event
+    from hookline.contract import Event, Gate
     from hookline.telemetry import Metrics
 
     from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
@@ -190,7 +190,11 @@ class Admission:
     def troubles(self) -> list[HookTrouble]:
         """List the hooks whose events wait for something that may need a person."""
         now = time.monotonic()
-        return [trouble for limits, hook in self._limits.values() for trouble in _troubles_of(limits, hook, now)]
+        return [
+            trouble
+            for limits, hook in self._limits.values()
+            for trouble in _troubles_of(limits, hook, now, self._gates.hold_of(hook.name))
+        ]
 
     def _let_wait(self, run: HookRun, now: float) -> None:
         run.note_waiting(now)
@@ -309,10 +313,13 @@ def _has_expired(event: Event, policy: HookPolicy) -> bool:
     return most_seconds is not None and event.timestamp_ms > 0 and now_ms > event.timestamp_ms + most_seconds * 1000
 
 
-def _troubles_of(limits: HookLimits, hook: WiredHook, now: float) -> Iterator[HookTrouble]:
+def _troubles_of(limits: HookLimits, hook: WiredHook, now: float, hold: Gate | None) -> Iterator[HookTrouble]:
     waiting = limits.line.count() + limits.parked.count()
     if limits.held_because:
         yield HookTrouble(hook.name, TroubleKind.HELD, now - limits.held_since, limits.held_because, waiting)
+    elif hold is not None:  # by another process, or by this one before it was started again
+        seconds = max(time.time() - hold.closed_at_ms / 1000, 0.0) if hold.closed_at_ms else 0.0
+        yield HookTrouble(hook.name, TroubleKind.HELD, seconds, hold.reason, waiting)
     if limits.breaker.opened_at is not None:
         seconds = now - min(limits.failing_since or now, limits.breaker.opened_at)
         yield HookTrouble(hook.name, TroubleKind.BREAKER, seconds, "its dependency is away", waiting)

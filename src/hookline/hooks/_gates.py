@@ -48,8 +48,12 @@ class Gates:
 
     def is_held(self, hook: str) -> bool:
         """Tell whether a hook is closed because hookline found it broken, or its receiver gone."""
+        return self.hold_of(hook) is not None
+
+    def hold_of(self, hook: str) -> Gate | None:
+        """Give the gate that hookline itself closed for a hook, in whatever process and however long ago."""
         gate = self._closed.get((hook, ""))
-        return gate is not None and gate.closed_by == CLOSED_BY_HOOKLINE
+        return gate if gate is not None and gate.closed_by == CLOSED_BY_HOOKLINE else None
 
     def close(self, gate: Gate) -> None:
         """Close one gate, or say anew why it is closed."""

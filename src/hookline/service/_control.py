@@ -59,6 +59,7 @@ class Control:
         self._is_answered = asyncio.Event()
         self._told: dict[GateKey, Gate] = {}
         self._read: dict[GateKey, Gate] | None = None
+        self._let_go: set[GateKey] = set()
         self._own: dict[GateKey, Gate] = {}
         self._confirmed: dict[GateKey, tuple[int, int]] = {}
         self._writes: set[asyncio.Task[None]] = set()
@@ -130,9 +131,12 @@ class Control:
         self._show_state(state)
         if state is FollowState.READING:
             self._read = {}
+            self._let_go.clear()
             self._unreadable = 0
         elif state is FollowState.FOLLOWING:
             self._told, self._read = self._read or {}, None
+            for key in self._let_go:
+                self._forget_own(key)
             self._show()
         else:
             self._read = None
@@ -150,19 +154,39 @@ class Control:
             return
         if found.problem:
             self._note_unreadable(record, found.problem)
-        self._let_go_of_own(found.key, record)
+        if self._is_told(found.key, record):
+            self._let_go_of_own(found.key)
         gates = self._told if self._read is None else self._read
         if found.gate is None:
             gates.pop(found.key, None)
         else:
             gates[found.key] = found.gate
 
-    def _let_go_of_own(self, key: GateKey, record: Record) -> None:
-        """Leave a gate that this process closed to the topic, once that has told of it, or of what came after."""
-        partition, offset = self._confirmed.get(key, (-1, 0))
-        if record.partition == partition and record.offset >= offset:
-            del self._confirmed[key]
-            self._own.pop(key, None)
+    def _is_told(self, key: GateKey, record: Record) -> bool:
+        """Tell whether a record says what became of a gate that this process closed, or of what came after.
+
+        One that could not be written down yet is opened by any tombstone that is new: in a reading of all that the topic
+        holds, by one that is not older than it.
+        """
+        own = self._own.get(key)
+        if own is None:
+            return False
+        if key in self._confirmed:
+            partition, offset = self._confirmed[key]
+            return record.partition == partition and record.offset >= offset
+        is_new = self._read is None or (record.timestamp_ms or 0) >= own.closed_at_ms
+        return record.value is None and is_new
+
+    def _let_go_of_own(self, key: GateKey) -> None:
+        """Leave a gate that this process closed to the topic: in a reading only when that has come to its end."""
+        if self._read is None:
+            self._forget_own(key)
+        else:
+            self._let_go.add(key)
+
+    def _forget_own(self, key: GateKey) -> None:
+        self._own.pop(key, None)
+        self._confirmed.pop(key, None)
 
     def _note_unreadable(self, record: Record, problem: str) -> None:
         self._metrics.control_unreadable_total.inc()
@@ -207,21 +231,24 @@ class Control:
     async def _write(self, topic: str, gate: Gate, key: bytes, value: bytes) -> None:
         pause_seconds = _FIRST_PAUSE_SECONDS
         try:
-            while True:
+            while self._own.get(gate.key) is gate:
                 try:
                     at = await self._producer.send(topic, key, value)
                 except ProduceError as error:
+                    # Whatever is wrong, a right or a limit of the topic, may be mended while this process lives.
                     _log.error("a closed hook could not be written down yet", hook=gate.hook, error=str(error))
-                    if not error.retryable:
-                        return
                 else:
-                    self._confirmed[gate.key] = (at.partition, at.offset)
+                    self._confirm(gate, (at.partition, at.offset))
                     return
                 await asyncio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
         except asyncio.CancelledError:
             _log.error("a closed hook was not written down; after a restart it runs again", hook=gate.hook)
             raise
+
+    def _confirm(self, gate: Gate, place: tuple[int, int]) -> None:
+        if self._own.get(gate.key) is gate:
+            self._confirmed[gate.key] = place
 
 
 def _say_changes(before: dict[GateKey, Gate], after: dict[GateKey, Gate]) -> None:

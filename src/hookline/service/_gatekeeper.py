@@ -67,11 +67,13 @@ class Gatekeeper:
         return gate, True
 
     async def open(self, key: GateKey) -> Gate | None:
-        """Open a gate; return it as it was closed, None when it was open. Returns once that is confirmed."""
+        """Open a gate; return it as it was closed, None when the topic has it open. Returns once that is confirmed.
+
+        It is written in any case: a process may hold a hook that it could not write down yet.
+        """
         written = encode_gate_key(key)
         closed = await self._find(key)
-        if closed is not None:
-            await self._send(written, None)
+        await self._send(written, None)
         return closed
 
     async def _find(self, key: GateKey) -> Gate | None:

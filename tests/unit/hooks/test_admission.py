@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.consume import Done, GiveUp, Hold, Retry, RetryPolicy
-from hookline.contract import DeadLetterClass, Event
+from hookline.contract import DeadLetterClass, Event, GateKey
 from hookline.errs import HttpStatusError
 from hookline.hooks import (
     BreakerPolicy,
@@ -337,5 +337,8 @@ async def test_a_gate_that_a_person_closed_is_no_alarm() -> None:
     async with stage_of(Hooks({"*": [hook]}), gates=gates, metrics=metrics) as stage:
         await attempt(stage, delivery_of())
         for closed_by, is_held in (("ada", 0), ("hookline", 1)):
-            gates.close(Gate("test", "switched", "", "why", closed_by, 0))
+            gates.close(Gate("test", "switched", "", "why", closed_by, 1_796_032_800_000))
             assert metrics.value("held_hooks", hook="switched") == is_held
+            assert [(each.kind, each.reason) for each in stage.troubles()] == [(TroubleKind.HELD, "why")] * is_held
+        gates.open(GateKey("test", "switched"))
+        assert stage.troubles() == []

@@ -211,15 +211,62 @@ async def test_what_could_not_be_written_is_written_again(monkeypatch: pytest.Mo
         assert not is_open(control)
 
 
-async def test_a_record_that_can_never_be_written_is_not_repeated() -> None:
-    """What the client refuses for good is said once; the hook stays closed in this process."""
+async def test_what_is_refused_for_good_is_written_again_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right that is missing may be given: whatever failed is repeated, and the hook stays closed meanwhile."""
+    monkeypatch.setattr("hookline.service._control._FIRST_PAUSE_SECONDS", 0.01)
     topic = Topic()
-    topic.failures.append(InvalidRecordError("never", "_INVALID_ARG"))
+    topic.failures += [InvalidRecordError("never", "_INVALID_ARG")] * 2
     async with control_of(topic) as control:
         control.close_gate("ci", "guard")
-        await eventually_async(lambda: not control._writes)
+        await eventually_async(lambda: topic.sent)
         assert not is_open(control)
+
+
+async def test_a_person_opens_what_could_not_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tombstone opens a hook whose gate the topic never saw, and it is not written down later."""
+    monkeypatch.setattr("hookline.service._control._FIRST_PAUSE_SECONDS", 0.01)
+    topic = Topic()
+    topic.failures += [InvalidRecordError("never", "_INVALID_ARG")] * 1_000
+    async with control_of(topic) as control:
+        control.close_gate("ci", "guard")
+        await eventually_async(lambda: len(topic.failures) < 1_000)
+        topic.give(encode_gate_key(CI.key), None)
+        assert is_open(control)
+        await eventually_async(lambda: not control._writes)
     assert topic.sent == []
+
+
+@pytest.mark.parametrize(("seconds", "opens"), [(-60, False), (60, True)])
+async def test_in_a_reading_only_a_newer_tombstone_opens_what_could_not_be_written_down(
+    seconds: int, *, opens: bool
+) -> None:
+    """What somebody opened before the hook was closed, and stands in the topic still, does not open it."""
+    topic = Topic()
+    topic.failures += [DeliveryTimeoutError("late", "_MSG_TIMED_OUT", ErrorKind.DEPENDENCY)] * 1_000
+    async with control_of(topic) as control:
+        control.close_gate("ci", "guard")
+        [gate] = control.gates.closed
+        topic.tell(FollowState.READING)
+        assert topic.listener is not None
+        at_ms = gate.closed_at_ms + 1_000 * seconds
+        topic.listener.received([Record("hookline-control", 0, 0, at_ms, encode_gate_key(CI.key), None)])
+        assert not is_open(control)
+        topic.tell(FollowState.FOLLOWING)
+        assert is_open(control) is opens
+
+
+async def test_a_reading_that_breaks_off_opens_nothing() -> None:
+    """What this process closed stays closed until a reading that told of it has come to its end."""
+    topic = Topic()
+    async with control_of(topic) as control:
+        control.close_gate("ci", "410 Gone")
+        await eventually_async(lambda: not control._writes)
+        topic.tell(FollowState.READING)
+        assert topic.listener is not None
+        topic.listener.received([Record("hookline-control", 0, 0, None, *topic.sent[0])])
+        topic.tell(FollowState.UNREACHABLE)
+        control.close_gate("audit", "410 Gone")
+        assert control.gates.closed_for("ci", "b/1") is not None
 
 
 async def test_a_person_opens_what_hookline_closed() -> None:
