@@ -36,7 +36,8 @@ _log = get_logger(__name__)
 class Recollection:
     """Where to read back which identities have completed: the topic's tail, less what the dead-letter topic holds.
 
-    `counts` tells which dead letters say that their record has not completed; None says all.
+    `counts` tells which dead letters say that their record has not completed; None says all. `beginning_of` tells from the
+    note in the commit where the group began: what lies before was settled by nobody, so nothing of it has completed.
     """
 
     reader: TopicReader
@@ -44,6 +45,7 @@ class Recollection:
     dead_letter_topic: str | None
     remembers: Remembers
     counts: Callable[[DeadLetter], bool] | None = None
+    beginning_of: Callable[[bytes], int] | None = None
 
 
 class Openings:
@@ -187,7 +189,9 @@ class Openings:
     def _range_of(self, partition: Partition) -> tuple[int, int]:
         start = partition.tracker.last + 1
         end = start if partition.found is None else partition.found.frontier
-        return max(start - self._settings.dedupe_window, 0), end
+        beginning_of = None if self._recollection is None else self._recollection.beginning_of
+        beginning = 0 if beginning_of is None else beginning_of(partition.note)
+        return max(start - self._settings.dedupe_window, beginning), end
 
     def _release(self, partition: Partition) -> None:
         """Let the records of a partition run."""

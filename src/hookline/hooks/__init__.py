@@ -13,7 +13,7 @@ from ._merging import Place, join_into_own, join_into_shared
 from ._own_letters import HookNotRunError, OwnLetters
 from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
-from ._roster import read_roster, write_roster
+from ._roster import read_beginning, read_roster, write_roster
 from ._rules import Rule, RuledHooks
 from ._runs import HookGoneError
 from ._served import ServedHooks
@@ -64,6 +64,7 @@ __all__ = [
     "is_superseded",
     "join_into_own",
     "join_into_shared",
+    "read_beginning",
     "read_roster",
     "type_pattern",
     "write_roster",

@@ -17,7 +17,7 @@ from hookline.consume import (
     Turn,
 )
 from hookline.errs import DEFAULT_CLASSIFIERS
-from hookline.hooks import EventLog, OwnLetters, ServedHooks, Stage, write_roster
+from hookline.hooks import EventLog, OwnLetters, ServedHooks, Stage, read_beginning, write_roster
 from hookline.kafka import GroupConsumer, TopicReader, kafka_classifier
 from hookline.service._health import Check
 from hookline.service._letters import LettersOfOne, LettersOfShared
@@ -166,7 +166,9 @@ class PartMaker:
             observer=self._observer,
             meter=EngineMeter(self._metrics),
             memory=stage.memory,
-            recollection=Recollection(TopicReader(self._client), topic, dead_letters.topic, stage.memory, counts),
+            recollection=Recollection(
+                TopicReader(self._client), topic, dead_letters.topic, stage.memory, counts, read_beginning
+            ),
             note_of=note_of,
             turn=self._turn,
         )

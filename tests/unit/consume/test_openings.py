@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -150,6 +151,19 @@ async def test_identities_that_completed_before_are_known_again() -> None:
         await again.bench.until(again.is_through)
     assert ran == ["c3"]
     assert again.bench.watcher.outcomes[0] == ("a0", Duplicate(("test", "a0"), 0))
+
+
+async def test_what_lies_before_the_beginning_of_a_group_has_not_completed() -> None:
+    """P1, P4: the group began behind it and never ran it, so a repeat or a republication of it is none, and runs."""
+    marks = encode_marks(Marks(2, (), (), clean=True, note=b"2"), 2)
+    disk = Disk({0: ["a0", "b1", "a0", "c3", "c3"]}, committed={0: (2, marks.text)})
+    topic, ran = Topic(disk), list[str]()
+    topic.open.set()
+    recollection = replace(topic.recollection(), beginning_of=int)
+    async with life(disk, lambda delivery: ran.append(value_of(delivery)), recollection=recollection) as made:
+        made.fetch()
+        await made.bench.until(made.is_through)
+    assert ran == ["a0", "c3"]
 
 
 async def test_a_partition_that_is_let_go_while_it_is_read_back_stays_closed() -> None:
