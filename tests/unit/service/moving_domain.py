@@ -54,6 +54,7 @@ class Moved:
     def __init__(self, name: str, domain: MovingDomain) -> None:
         self.name = name
         self.isolation: str | None = None
+        self.renamed_from: str | None = None
         self._domain = domain
         self.done = Counter[str]()
         self._tries = Counter[str]()
@@ -148,6 +149,11 @@ class MovingDomain:
     def _chance(self, *of: object) -> float:
         text = "/".join(map(str, (self._salt, *of)))
         return crc32(text.encode()) % 1_000 / 1_000
+
+    def rename(self, name: str, *, former: str) -> None:
+        """Call the hook of a former name otherwise, or as it was called then."""
+        hook = self.hooks[former]
+        hook.name, hook.renamed_from = name, former if name != former else None
 
     # What comes in.
 
