@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ._breaker import Breaker
 from ._guard import Guard
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import asyncio
 
     from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
+
+_A_MOMENT_SECONDS: Final = 1e-6
+"""A timer may ring so much before its time, by what sums of times are rounded to."""
 
 
 class HookLimits:
@@ -83,8 +86,9 @@ class HookLimits:
 
     def seconds_to_next(self, now: float) -> float:
         """Tell how long until the rate lets the next attempt begin; 0 when it does now."""
-        return max(self._next_at - now, 0.0)
+        seconds = self._next_at - now
+        return seconds if seconds > _A_MOMENT_SECONDS else 0.0
 
     def count_begun(self, now: float) -> None:
         """Note that an attempt begins, for the rate."""
-        self._next_at = now + self.gap_seconds
+        self._next_at = max(self._next_at, now) + self.gap_seconds
