@@ -83,9 +83,9 @@ class Journal:
         self._folder = folder
 
     def entries(self, what: str | None = None, *, hook: str | None = None) -> list[Entry]:
-        """Return the entries, those of a kind or of a hook when asked so."""
+        """Return the entries, those of a kind or of a hook when asked so; not the last one while it is being written."""
         path = self._folder / JOURNAL
-        lines = path.read_text().splitlines() if path.exists() else []
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
         entries = [Entry(**json.loads(line)) for line in lines]
         return [entry for entry in entries if what in {None, entry.what} and hook in {None, entry.hook}]
 

@@ -67,17 +67,17 @@ class BatchWriter(Generic[Item]):
         await done
 
     async def aclose(self) -> None:
-        """Write what waits, close the store and end the thread."""
+        """Write what waits, close the store and end the thread; the store is closed in the end even when this is cancelled."""
         try:
             if self._flush is not None:
-                await self._flush
+                await asyncio.shield(self._flush)
         finally:
-            closing = asyncio.wrap_future(self._thread.submit(self._store.close))
+            closing = self._run(self._store.close)
             self._thread.shutdown(wait=False)
-            await closing
+            await asyncio.shield(closing)
 
-    async def _run(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    def _run(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _write_waiting(self) -> None:
         while self._waiting:

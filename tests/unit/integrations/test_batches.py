@@ -130,6 +130,27 @@ async def test_closing_writes_what_waits() -> None:
     assert shelf.closed.is_set()
 
 
+async def test_a_close_that_is_cancelled_closes_all_the_same() -> None:
+    """Whoever closes may be cancelled while a batch is written: it is written, its callers are told, the store is closed."""
+    shelf = Shelf()
+    writer = BatchWriter(shelf, name="shelf")
+    await writer.start()
+    shelf.may_commit.clear()
+    submitted = asyncio.ensure_future(writer.submit(1))
+    await asyncio.wait([submitted], timeout=0)
+    closing = asyncio.ensure_future(writer.aclose())
+    for _ in range(2):
+        await asyncio.wait([closing], timeout=0)
+        closing.cancel()
+    await asyncio.wait([closing])
+    assert closing.cancelled()
+    assert not shelf.closed.is_set()
+    shelf.may_commit.set()
+    await submitted
+    assert await asyncio.to_thread(shelf.closed.wait, 30)
+    assert shelf.batches == [[1]]
+
+
 async def test_a_start_that_fails_or_is_cancelled_leaves_nothing_open() -> None:
     """After a failed or cancelled start the store is closed, in the end."""
     failing = Shelf()
