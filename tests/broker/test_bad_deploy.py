@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline import Event, HookPublisher
@@ -79,6 +80,8 @@ async def test_a_bad_deploy_costs_a_few_dead_letters_and_one_page(broker: TestBr
         async with _running(settings, Deployed(is_broken=True)) as service:
             await _until_all_subjects_wait(service)
             await eventually_async(lambda: _pages(desk, "hookline.hook_waits"), 60, what="a page")
+            told = partial(service.metrics.value, "pages_total", pager="desk", result="ok")
+            await eventually_async(lambda: told() == len(desk.requests), 60, what="the page is known to have arrived")
         letters = len(await asyncio.to_thread(broker.read, f"{name}-hook_dlq"))
         assert 50 < letters <= MOST_LETTERS
         mended = Deployed(is_broken=False)

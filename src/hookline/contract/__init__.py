@@ -32,6 +32,7 @@ from hookline.contract._payload import MAX_EXACT_INTEGER, MAX_FOREIGN_DEPTH, MAX
 from hookline.contract._readonly import JsonValue, ReadOnlyDict, ReadOnlyList
 from hookline.contract._redrives import Origin, Redrive, strip_reserved
 from hookline.contract._times import MAX_TIMESTAMP_MS, MIN_TIMESTAMP_MS, format_time, parse_time
+from hookline.contract._told_pages import ToldPage, decode_told_page, encode_told_page
 from hookline.contract._topic_keys import HOOK_TOPIC_KEY, bind_topic_keys, topic_keys
 from hookline.contract._validation import MAX_VALUE_BYTES, validate_for_publishing
 from hookline.contract._webhook_signature import parse_webhook_secret, sign_webhook, webhook_message_id
@@ -69,14 +70,17 @@ __all__ = [
     "Redrive",
     "Shrink",
     "Subject",
+    "ToldPage",
     "WebhookSecretError",
     "bind_topic_keys",
     "decode_delivery",
     "decode_gate",
     "decode_record",
+    "decode_told_page",
     "encode_event",
     "encode_gate",
     "encode_gate_key",
+    "encode_told_page",
     "event_from_json",
     "event_to_json",
     "format_time",

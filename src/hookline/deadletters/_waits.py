@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from hookline.deadletters._clock import Clock
 from hookline.deadletters._errors import PageNotAcceptedError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _LOOK_SECONDS: Final = 2.0
 _REPEAT_SECONDS: Final = 60.0
 _OVER_SECONDS: Final = 60.0
+_OTHERS_SECONDS: Final = 10.0
+"""How long whoever closed a hook has to tell of it, before another process does."""
 
 _log = get_logger(__name__)
 
@@ -87,6 +89,18 @@ class WaitingPage:
         }
 
 
+class PageMemory(Protocol):
+    """What every process of a domain knows of the pages about held hooks, also after a restart."""
+
+    def is_told(self, hook: str, pager: str, closed_at_ms: int) -> bool:
+        """Tell whether a pager has accepted a page about this closing of the hook's gate."""
+        ...
+
+    def tell(self, hook: str, pager: str, closed_at_ms: int) -> None:
+        """Note that it has. Does not block and does not raise."""
+        ...
+
+
 @dataclass(slots=True)
 class _Wait:
     """A cause that lasts, who has been told of it, and when (monotonic seconds)."""
@@ -101,7 +115,8 @@ class WaitingPager:
 
     A hook that is held until a person releases it is told at once, a dependency that is away once it has been for
     ``page_after_seconds``. What has not been seen for a minute is over, and news when it comes again. A pager that forgets is
-    told again while it lasts, and one that does not accept a page is asked again.
+    told again while it lasts, and one that does not accept a page is asked again. With a ``memory`` a hook that is held is told
+    by one process, and not again after a restart; when that process does not come to it, another one does.
     """
 
     def __init__(
@@ -112,10 +127,12 @@ class WaitingPager:
         metrics: Metrics,
         redact: Callable[[str], str],
         page_after_seconds: float,
+        memory: PageMemory | None = None,
         config_path: str = "hookline.toml",
         clock: Clock | None = None,
     ) -> None:
         self._pagers = pagers
+        self._memory = memory
         self._domain = domain
         self._metrics = metrics
         self._redact = redact
@@ -135,21 +152,26 @@ class WaitingPager:
         now = self._clock.monotonic()
         for trouble in troubles:
             wait = self._wait_of(trouble, now)
-            if _is_held(trouble) or trouble.seconds >= self._page_after_seconds:
+            if trouble.seconds >= self._patience_seconds(trouble):
                 await self._tell(trouble, wait, now)
         self._waits = {key: wait for key, wait in self._waits.items() if now <= wait.seen_at + _OVER_SECONDS}
+
+    def _patience_seconds(self, trouble: HookTrouble) -> float:
+        if not _is_held(trouble):
+            return self._page_after_seconds
+        return 0.0 if trouble.is_own or not trouble.closed_at_ms else _OTHERS_SECONDS
 
     def _wait_of(self, trouble: HookTrouble, now: float) -> _Wait:
         key = trouble.hook, _cause(trouble)
         wait = self._waits.get(key)
         if wait is None:
-            opened_at_ms = int((self._clock.wall() - trouble.seconds) * 1000)
+            opened_at_ms = trouble.closed_at_ms or int((self._clock.wall() - trouble.seconds) * 1000)
             wait = self._waits[key] = _Wait(opened_at_ms, now)
         wait.seen_at = now
         return wait
 
     async def _tell(self, trouble: HookTrouble, wait: _Wait, now: float) -> None:
-        due = [pager for pager in self._pagers if _is_due(pager, wait, now)]
+        due = [pager for pager in self._pagers if _is_due(pager, wait, now) and not self._is_told(trouble, pager)]
         if not due:
             return
         page = self._page(trouble, wait)
@@ -158,9 +180,17 @@ class WaitingPager:
             self._metrics.pages_total.inc(pager=pager.name, result="ok" if error is None else "error")
             if error is None:
                 wait.told[pager.name] = now
+                if self._memory is not None and trouble.closed_at_ms:
+                    self._memory.tell(trouble.hook, pager.name, trouble.closed_at_ms)
             else:
                 text = str(error) if isinstance(error, PageNotAcceptedError) else type(error).__name__
                 _log.warning("page not accepted", pager=pager.name, incident=page.incident, error=text)
+
+    def _is_told(self, trouble: HookTrouble, pager: Pager) -> bool:
+        """Tell whether a pager that does not forget knows of a closed gate, whoever told it."""
+        if self._memory is None or not trouble.closed_at_ms or pager.keep_seconds > 0:
+            return False
+        return self._memory.is_told(trouble.hook, pager.name, trouble.closed_at_ms)
 
     def _page(self, trouble: HookTrouble, wait: _Wait) -> WaitingPage:
         cause = _cause(trouble)

@@ -315,11 +315,13 @@ def _has_expired(event: Event, policy: HookPolicy) -> bool:
 
 def _troubles_of(limits: HookLimits, hook: WiredHook, now: float, hold: Gate | None) -> Iterator[HookTrouble]:
     waiting = limits.line.count() + limits.parked.count()
+    closed_at_ms = 0 if hold is None else hold.closed_at_ms
     if limits.held_because:
-        yield HookTrouble(hook.name, TroubleKind.HELD, now - limits.held_since, limits.held_because, waiting)
-    elif hold is not None:  # by another process, or by this one before it was started again
-        seconds = max(time.time() - hold.closed_at_ms / 1000, 0.0) if hold.closed_at_ms else 0.0
-        yield HookTrouble(hook.name, TroubleKind.HELD, seconds, hold.reason, waiting)
+        seconds, because = now - limits.held_since, limits.held_because
+        yield HookTrouble(hook.name, TroubleKind.HELD, seconds, because, waiting, closed_at_ms)
+    elif hold is not None:
+        seconds = max(time.time() - closed_at_ms / 1000, 0.0) if closed_at_ms else 0.0
+        yield HookTrouble(hook.name, TroubleKind.HELD, seconds, hold.reason, waiting, closed_at_ms, is_own=False)
     if limits.breaker.opened_at is not None:
         seconds = now - min(limits.failing_since or now, limits.breaker.opened_at)
         yield HookTrouble(hook.name, TroubleKind.BREAKER, seconds, "its dependency is away", waiting)

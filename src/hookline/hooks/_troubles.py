@@ -27,6 +27,10 @@ class HookTrouble:
     reason: str
     waiting: int
     """How many events wait for it in this process."""
+    closed_at_ms: int = 0
+    """When the gate was closed that holds it (ms since the epoch), the same in every process; 0 when that is not known."""
+    is_own: bool = True
+    """False when another process closed it, or this one before it was started again."""
 
 
 class ReceiverGoneError(Exception):

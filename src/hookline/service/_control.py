@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from hookline.contract import Gate, InvalidGateError, decode_gate, encode_gate
 from hookline.hooks import CLOSED_BY_HOOKLINE, Gates
 from hookline.kafka import FollowState, ProduceError, TopicFollower
+from hookline.service._told_pages import ToldPages
 from hookline.telemetry import get_logger
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Control:
         follow: Callable[[ClientConfig, str, FollowListener], TopicFollower] = TopicFollower,
     ) -> None:
         self.gates = Gates(domain)
+        self.told_pages = ToldPages(domain, topic, producer)
         self._topic = topic
         self._producer = producer
         self._metrics = metrics
@@ -81,6 +83,7 @@ class Control:
         for write in self._writes:
             write.cancel()
         await asyncio.gather(*self._writes, return_exceptions=True)
+        await self.told_pages.close(_CLOSE_SECONDS)
 
     async def wait(self, most_seconds: float = _WAIT_SECONDS) -> None:
         """Wait until it is known what is closed, or that it cannot be told; not longer than `most_seconds`."""
@@ -150,7 +153,10 @@ class Control:
         except InvalidGateError as error:
             self._note_unreadable(record, str(error))
             return
-        if found is None or found.key.domain != self.gates.domain:
+        if found is None:
+            self.told_pages.take(record)
+            return
+        if found.key.domain != self.gates.domain:
             return
         if found.problem:
             self._note_unreadable(record, found.problem)

@@ -69,19 +69,20 @@ class Service:
         self._http = httpx2.AsyncClient()
         self._pagers = build_pagers(settings, self._http)
         self._reconciler = self._build_reconciler(config_path)
+        isolation = Isolation(settings, resolver)
+        selection = selection or Selection()
+        selection.check(isolation)
+        topic = settings.control_topic()
+        self._control = Control(settings.domain, topic, self._client, self._producer, self.metrics)
         self._waiting_pager = WaitingPager(
             self._pagers,
             domain=settings.domain,
             metrics=self.metrics,
             redact=self._redactor.redact,
             page_after_seconds=settings.breaker.page_after_seconds,
+            memory=self._control.told_pages,
             config_path=config_path,
         )
-        isolation = Isolation(settings, resolver)
-        selection = selection or Selection()
-        selection.check(isolation)
-        topic = settings.control_topic()
-        self._control = Control(settings.domain, topic, self._client, self._producer, self.metrics)
         maker = PartMaker(
             settings,
             isolation,

@@ -13,12 +13,28 @@ from tests.unit.deadletters.making import FakePager, StillClock
 PAGE_AFTER = 300.0
 
 
+class Memory:
+    """What all processes know."""
+
+    def __init__(self) -> None:
+        self.told: set[tuple[str, str, int]] = set()
+
+    def is_told(self, hook: str, pager: str, closed_at_ms: int) -> bool:
+        """Tell whether it was told."""
+        return (hook, pager, closed_at_ms) in self.told
+
+    def tell(self, hook: str, pager: str, closed_at_ms: int) -> None:
+        """Note that it was told."""
+        self.told.add((hook, pager, closed_at_ms))
+
+
 @dataclass
 class Desk:
     """Pagers, a clock and a book of what was told."""
 
     pagers: list[FakePager] = field(default_factory=lambda: [FakePager()])
     time: StillClock = field(default_factory=StillClock)
+    memory: Memory | None = None
 
     def __post_init__(self) -> None:
         self.metrics = Metrics(domain="orders")
@@ -28,6 +44,7 @@ class Desk:
             metrics=self.metrics,
             redact=lambda text: text.replace("hunter2", "***"),
             page_after_seconds=PAGE_AFTER,
+            memory=self.memory,
             clock=self.time.clock,
         )
 
@@ -98,6 +115,47 @@ async def test_a_pager_that_forgets_is_told_again_while_it_lasts() -> None:
     assert await desk.look(trouble()) == 1
     assert await desk.look(trouble(), after=30) == 1
     assert await desk.look(trouble(), after=31) == 2
+
+
+def held(seconds: float = 0.0, *, closed_at_ms: int = 1_796_032_800_000, is_own: bool = True) -> HookTrouble:
+    """Make a hook that hookline holds."""
+    return HookTrouble("notify", TroubleKind.HELD, seconds, "guard", 7, closed_at_ms, is_own)
+
+
+async def test_a_held_hook_is_one_page_for_all_processes_and_over_restarts() -> None:
+    """P9: whoever closed it tells of it; nobody else does, however long it lasts and however often a process begins."""
+    memory = Memory()
+    assert await Desk(memory=memory).look(held()) == 1
+    for seconds in (0.0, 9.0, 11.0, 100_000.0):
+        assert await Desk(memory=memory).look(held(seconds, is_own=False)) == 0
+
+
+async def test_a_held_hook_is_told_by_another_when_its_closer_does_not() -> None:
+    """P9: a process that ends between closing and telling leaves it to the others, who give it ten seconds."""
+    desk = Desk(memory=Memory())
+    assert await desk.look(held(9.0, is_own=False)) == 0
+    assert await desk.look(held(11.0, is_own=False)) == 1
+    assert desk.pagers[0].pages[0].opened_at_ms == 1_796_032_800_000
+
+
+async def test_a_hook_that_is_held_again_is_told_again() -> None:
+    """What was told of one closing says nothing of the next, nor of one without a time."""
+    memory = Memory()
+    assert await Desk(memory=memory).look(held()) == 1
+    assert await Desk(memory=memory).look(held(closed_at_ms=1_796_032_800_001)) == 1
+    for _ in range(2):
+        assert await Desk(memory=memory).look(held(closed_at_ms=0, is_own=False)) == 1
+
+
+async def test_only_the_pagers_that_were_not_told_are_told_after_a_restart() -> None:
+    """One pager that was down is told by whatever process is there, one that forgets by every one."""
+    memory = Memory()
+    await Desk(
+        [FakePager("desk"), FakePager("down", down=True), FakePager("alerts", keep_seconds=3_600)], memory=memory
+    ).look(held())
+    desk = Desk([FakePager("desk"), FakePager("down"), FakePager("alerts", keep_seconds=3_600)], memory=memory)
+    await desk.look(held(60.0, is_own=False))
+    assert [len(pager.pages) for pager in desk.pagers] == [0, 1, 1]
 
 
 async def test_secrets_of_errors_are_in_no_page() -> None:

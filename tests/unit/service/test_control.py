@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.contract import Gate, GateKey, decode_gate, encode_gate, encode_gate_key
+from hookline.contract import (
+    Gate,
+    GateKey,
+    ToldPage,
+    decode_gate,
+    encode_gate,
+    encode_gate_key,
+    encode_told_page,
+)
 from hookline.kafka import (
     Acknowledgement,
     ClientConfig,
@@ -321,4 +329,41 @@ async def test_a_stop_does_not_wait_for_a_write() -> None:
         control.close_gate("ci", "guard")
         await asyncio.sleep(0)
     assert not control._writes
+    assert topic.sent == []
+
+
+async def test_what_a_pager_was_told_is_known_to_every_process() -> None:
+    """P9: a note of a page is on the topic before the process that told ends, and counts for its hook, pager and closing."""
+    topic, other = Topic(), Topic()
+    async with control_of(topic) as control:
+        control.told_pages.tell("ci", "desk", CI.closed_at_ms)
+        assert control.told_pages.is_told("ci", "desk", CI.closed_at_ms)
+    [note] = topic.sent
+    async with control_of(other) as control:
+        other.give(*note)
+        told = control.told_pages
+        assert told.is_told("ci", "desk", CI.closed_at_ms)
+        assert not told.is_told("ci", "desk", CI.closed_at_ms + 1)
+        assert not told.is_told("ci", "alerts", CI.closed_at_ms)
+        assert is_open(control)
+        assert control._metrics.value("control_unreadable_total") == 0
+
+
+async def test_what_was_told_in_another_domain_is_not_taken() -> None:
+    """The topic is one for all domains."""
+    topic = Topic()
+    async with control_of(topic) as control:
+        topic.give(*encode_told_page(ToldPage("others", "ci", "desk", CI.closed_at_ms)))
+        assert not control.told_pages.is_told("ci", "desk", CI.closed_at_ms)
+
+
+async def test_a_note_that_cannot_be_written_is_kept_here() -> None:
+    """A missing right, or no topic at all, costs a page after a restart, and nothing else."""
+    topic = Topic()
+    topic.failures.append(InvalidRecordError("never", "_INVALID_ARG"))
+    for name in ("hookline-control", None):
+        async with control_of(topic, name=name) as control:
+            control.told_pages.tell("ci", "desk", CI.closed_at_ms)
+            await eventually_async(lambda: not topic.failures)
+            assert control.told_pages.is_told("ci", "desk", CI.closed_at_ms)
     assert topic.sent == []
