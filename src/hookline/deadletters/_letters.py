@@ -51,13 +51,17 @@ class StoredLetter:
 
     @cached_property
     def failure(self) -> tuple[str, Origin] | None:
-        """The failure that the letter is about: who read which record. Two letters of one failure are copies; None when the letter does not say."""
+        """Who read which record when it failed; None when the letter does not say. Of such letters one that covers another is a copy of it."""
         return None if self.letter.source == UNKNOWN_ORIGIN else (self.letter.group, self.letter.source)
 
     @cached_property
     def hooks(self) -> tuple[str, ...]:
         """The hooks that failed, sorted, each once."""
         return tuple(sorted({failure.hook for failure in self.letter.failures}))
+
+    def covers(self, other: StoredLetter) -> bool:
+        """Tell whether whoever republishes this letter runs all hooks that another is about; one that names none is about all."""
+        return not self.hooks or (bool(other.hooks) and set(other.hooks) <= set(self.hooks))
 
     @cached_property
     def subjects(self) -> tuple[Subject, ...]:

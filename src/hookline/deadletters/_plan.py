@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -98,7 +98,7 @@ class Planner:
     all_hooks: bool
     max_redrives: int
     resumes: str | None = None
-    _failures: set[tuple[str, Origin]] = field(default_factory=set)
+    _of_failure: dict[tuple[str, Origin], list[StoredLetter]] = field(default_factory=lambda: defaultdict(list))
 
     def sort(
         self, letters: Iterable[StoredLetter], chosen: Filter
@@ -135,9 +135,10 @@ class Planner:
     def _copy(self, stored: StoredLetter) -> LeftOut | None:
         if stored.failure is None:
             return None
-        if stored.failure in self._failures:
+        before = self._of_failure[stored.failure]
+        if any(other.covers(stored) for other in before):
             return LeftOut.COPY
-        self._failures.add(stored.failure)
+        before.append(stored)
         return None
 
     def _hooks(self, stored: StoredLetter) -> tuple[str, ...] | None:

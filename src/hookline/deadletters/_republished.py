@@ -26,17 +26,16 @@ class RepublishedIndex:
     """The letters that are known to have been republished, and by which operations."""
 
     _operations: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    _redrives: dict[tuple[str, Origin], int] = field(default_factory=dict)
-    _copies: dict[tuple[str, Origin], set[str]] = field(default_factory=lambda: defaultdict(set))
+    _redrives: dict[tuple[str, Origin, str], int] = field(default_factory=dict)
+    _of_failure: dict[tuple[str, Origin], list[StoredLetter]] = field(default_factory=lambda: defaultdict(list))
 
     def add_letters(self, letters: Iterable[StoredLetter]) -> None:
-        """Learn from dead letters: what came back with more redrives, and which letters are copies of one failure."""
+        """Learn from dead letters: which hooks came back with more redrives, and which letters are of one failure."""
         for stored in letters:
-            if stored.origin is not None:
-                key = (stored.letter.group, stored.origin)
+            for key in _first_failures(stored):
                 self._redrives[key] = max(stored.letter.redrives, self._redrives.get(key, 0))
             if stored.failure is not None:
-                self._copies[stored.failure].add(str(stored.position))
+                self._of_failure[stored.failure].append(stored)
 
     def add_headers(self, headers: Headers) -> None:
         """Learn from a record of a hook topic."""
@@ -55,10 +54,16 @@ class RepublishedIndex:
         return any(operation in self._operations.get(position, ()) for position in self._positions(stored))
 
     def _positions(self, stored: StoredLetter) -> set[str]:
-        copies = self._copies.get(stored.failure, set()) if stored.failure else set()
-        return copies | {str(stored.position)}
+        others = self._of_failure.get(stored.failure, []) if stored.failure else []
+        return {str(other.position) for other in others if other.covers(stored)} | {str(stored.position)}
 
     def _came_back(self, stored: StoredLetter) -> bool:
-        if stored.origin is None:
-            return False
-        return self._redrives.get((stored.letter.group, stored.origin), 0) > stored.letter.redrives
+        keys = _first_failures(stored)
+        return bool(keys) and all(self._redrives.get(key, 0) > stored.letter.redrives for key in keys)
+
+
+def _first_failures(stored: StoredLetter) -> list[tuple[str, Origin, str]]:
+    """Name who failed first with which record: a group with a record, for each hook, or for no hook in particular."""
+    if stored.origin is None:
+        return []
+    return [(stored.letter.group, stored.origin, hook) for hook in stored.hooks or ("",)]

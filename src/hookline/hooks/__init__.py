@@ -9,7 +9,7 @@ from ._gates import CLOSED_BY_HOOKLINE, Gate, Gates
 from ._hook import DEFAULT_TIMEOUT_SECONDS, DeliveryHook, Hook, HookDelivery, Resolver
 from ._log import EventLog
 from ._memory import EarlierFailureError
-from ._merging import Place, join_into_own, join_into_shared
+from ._merging import Place, join_former_into_own, join_into_own, join_into_shared
 from ._own_letters import HookNotRunError, OwnLetters
 from ._policy import BreakerPolicy, GuardPolicy, HookPolicy
 from ._registry import DuplicateHookError, Hooks, MergedHooks, hooks_of, type_pattern
@@ -62,6 +62,7 @@ __all__ = [
     "hook_in",
     "hooks_of",
     "is_superseded",
+    "join_former_into_own",
     "join_into_own",
     "join_into_shared",
     "read_beginning",

@@ -109,6 +109,8 @@ class StageMemory:
 
     def recall(self, record: Record) -> tuple[Identity, Fingerprint] | None:
         """Read a record that was settled."""
+        if record.unreadable_headers:
+            return None
         try:
             event, redrive = decode_delivery(record.key, record.value, record.headers)
         except MalformedRecordError:

@@ -115,11 +115,32 @@ def join_into_own(own: Place, other: Place, *names: str) -> Place | None:
 
     `names` are those that the hook has or had.
     """
+    return _joined(own, other, names, own.marks.is_settled, own.marks.note)
 
+
+def join_former_into_own(own: Place, former: Place, *names: str) -> Place | None:
+    """Tell the same of the group that the hook had under its former name.
+
+    Before its own group began, the hook was the former one: what that has left there is left.
+    """
+    beginnings = read_beginning(own.marks.note), read_beginning(former.marks.note)
+    note = (
+        own.marks.note if beginnings[0] <= beginnings[1] else write_beginning(beginnings[1]) if beginnings[1] else b""
+    )
+
+    def is_settled(offset: int) -> bool:
+        return own.has_settled(offset) or offset < min(beginnings)
+
+    return _joined(own, former, names, is_settled, note)
+
+
+def _joined(
+    own: Place, other: Place, names: Sequence[str], is_settled: Callable[[int], bool], note: bytes
+) -> Place | None:
     def say(offset: int) -> _Said:
-        if own.marks.is_settled(offset) or other.has_settled(offset):
+        if is_settled(offset) or other.has_settled(offset):
             return _SETTLED
-        return max((own.marks.state_of(offset), other.marks.state_of(offset)), key=how_far)
+        return max((_state(own, offset), _state(other, offset)), key=how_far)
 
     def how_far(state: RetryState | None) -> tuple[bool, int]:
         entries = read_saved(state.saved) if state else {}
@@ -127,8 +148,8 @@ def join_into_own(own: Place, other: Place, *names: str) -> Place | None:
         return any(map(has_ended, known)), max((entry[3] for entry in known), default=-1 if state is None else 0)
 
     places = [own, other]
-    adds = any(other.has_settled(start) and not own.marks.is_settled(start) for start, _ in _ranges(places))
-    return _fold(places, say, own.marks.note) if adds else None
+    adds = any((say(start) == _SETTLED) != own.marks.is_settled(start) for start, _ in _ranges(places))
+    return _fold(places, say, note) if adds else None
 
 
 def _fold(places: Sequence[Place], say: Callable[[int], _Said], note: bytes) -> Place:

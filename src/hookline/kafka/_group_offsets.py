@@ -74,8 +74,9 @@ class GroupAdmin(TopicAdmin):
         return self._for_each(groups, partial(self._committed, topic=topic, partitions=self._partitions(topic)))
 
     def committed_if_seen(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
-        """Tell the same; a group that the client may not see has committed nothing."""
-        return self._for_each(groups, partial(self._committed_if_seen, topic=topic, partitions=self._partitions(topic)))
+        """Tell the same; a group that the client may not see is missing."""
+        ask = partial(self._committed_if_seen, topic=topic, partitions=self._partitions(topic))
+        return {group: found for group, found in self._for_each(groups, ask).items() if found is not None}
 
     def has_members(self, group: str) -> bool:
         """Tell whether somebody is in the group, in either group protocol; raises when a broker could not be asked."""
@@ -149,13 +150,13 @@ class GroupAdmin(TopicAdmin):
             raise TopicMissingError(topic, f"topic {topic} does not exist at {self._bootstrap}, or may not be seen")
         return list(range(found[topic].partitions))
 
-    def _committed_if_seen(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Position]:
+    def _committed_if_seen(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Position] | None:
         try:
             return self._committed(group, topic, partitions)
         except GroupRefusedError as error:
             if error.code != "GROUP_AUTHORIZATION_FAILED":
                 raise
-            return {}
+            return None
 
     def _committed(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, Position]:
         # The admin client's own question for offsets takes the process down while a coordinator is loading them.

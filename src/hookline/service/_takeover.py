@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hookline.consume import EngineMeter, shorter_metadata
-from hookline.hooks import Place, join_into_own, join_into_shared, write_roster
+from hookline.hooks import Place, join_former_into_own, join_into_own, join_into_shared, write_roster
 from hookline.kafka import GroupInUseError, GroupRefusedError
 from hookline.service._moments import moment_of
 from hookline.service._problems import Problem, SettingsError
@@ -85,10 +85,22 @@ class TakeOver:
         sharing = [group_of(name) for seat in seats if not seat.is_own for name in _names(seat)]
         former = [group_of(seat.former) for seat in seats if seat.is_own and seat.former is not None]
         own = [group_of(seat.name) for seat in seats if seat.is_own]
-        found: dict[str, Positions] = {**admin.committed_if_seen(sharing, self._topic)} if sharing else {}
+        seen: Mapping[str, Positions] = admin.committed_if_seen(sharing, self._topic) if sharing else {}
+        found = {group: seen.get(group, _NO_POSITIONS) for group in sharing}
         for groups in ([self._shared], former, own):
             found |= admin.committed(groups, self._topic) if groups else {}
+        self._tell_of_unseen(seen, found)
         return found
+
+    def _tell_of_unseen(self, seen: Mapping[str, Positions], found: Mapping[str, Positions]) -> None:
+        """Say which groups may not be seen that may have something to move: those of hooks that the shared one has not run."""
+        for seat in self._isolation.seats.values():
+            unseen = [group for name in _names(seat) if (group := self._isolation.group_of(name)) not in seen]
+            if unseen and not seat.is_own and not self._is_served(seat, found):
+                _log.warning(
+                    "groups may not be seen: if the hook had one of them, what waits there is not taken over",
+                    hook=seat.name, groups=unseen,
+                )  # fmt: skip
 
     def _carry_out(self, admin: GroupAdmin, move: Move) -> None:
         _require_empty(admin, move.sources)
@@ -166,8 +178,8 @@ class TakeOver:
         shared = {number: place.handed_over() for number, place in shared.items() if place.runs(*names)}
         positions: dict[int, Position] = {}
         for number in sorted({*own, *former, *shared}):
-            others = [places[number] for places in (former, shared) if number in places]
-            place = _joined_own(Place.read(own[number]) if number in own else None, others, names)
+            before = Place.read(own[number]) if number in own else None
+            place = _joined_own(before, former.get(number), shared.get(number), names)
             if place is not None:
                 positions[number] = place.write()
         if not positions and not leftovers:
@@ -237,24 +249,24 @@ def _handed_over(positions: Positions) -> Positions:
     }
 
 
-def _joined_own(own: Place | None, others: Iterable[Place], names: tuple[str, ...]) -> Place | None:
+def _joined_own(own: Place | None, former: Place | None, shared: Place | None, names: tuple[str, ...]) -> Place | None:
     """Join what others have settled into a hook's own place, which may be missing; None when that adds nothing."""
-    is_new, place = own is None, own
-    for other in others:
-        joined = other if place is None else join_into_own(place, other, *names)
-        is_new, place = is_new or joined is not None, joined or place
-    return place if is_new else None
+    place = own
+    if former is not None:
+        place = former if place is None else join_former_into_own(place, former, *names) or place
+    if shared is not None:
+        place = shared if place is None else join_into_own(place, shared, *names) or place
+    return None if place is own else place
 
 
-def _both(own: Positions, *former: Positions, names: tuple[str, ...]) -> Positions:
+def _both(own: Positions, former: Positions = _NO_POSITIONS, *, names: tuple[str, ...]) -> Positions:
     """Put together what a hook has settled under two names."""
     joined = dict(own)
-    for positions in former:
-        for number, each in positions.items():
-            before = Place.read(own[number]) if number in own else None
-            place = _joined_own(before, [Place.read(each)], names)
-            if place is not None:
-                joined[number] = place.write()
+    for number, each in former.items():
+        before = Place.read(own[number]) if number in own else None
+        place = _joined_own(before, Place.read(each), None, names)
+        if place is not None:
+            joined[number] = place.write()
     return joined
 
 

@@ -90,6 +90,29 @@ def test_copies_of_one_failure_go_once() -> None:
     assert sort(copies, sent=[headers_of(planned[0])])[0] == []
 
 
+def test_letters_of_one_record_about_different_hooks_all_go() -> None:
+    """P1: a hook that joined the group later fails with the same record later, which is no copy of what failed before."""
+    letters = [stored(letter(hooks=hooks), n) for n, hooks in enumerate([("ci",), ("chat",), ("chat", "ci"), ("ci",)])]
+    planned, left_out = sort(letters)
+    assert [(each.stored.id, each.hooks) for each in planned] == [
+        ("0/0", ("ci",)),
+        ("0/1", ("chat",)),
+        ("0/2", ("chat", "ci")),
+    ]
+    assert left_out == [("0/3", LeftOut.COPY)]
+    sent = [headers_of(planned[0])]
+    assert [each.stored.id for each in sort(letters, sent=sent)[0]] == ["0/1", "0/2"]
+
+
+def test_a_hook_that_came_back_says_nothing_of_another() -> None:
+    """P1: that one hook's letter was republished and failed again does not leave out the other's of the same record."""
+    ci, chat = (letter(hooks=(hook,), source=Origin(HOOK_TOPIC, 0, 7)) for hook in ("ci", "chat"))
+    again = moved(letter(hooks=("ci",), source=Origin(HOOK_TOPIC, 0, 50), redrives=1), ci.origin)
+    planned, left_out = sort([stored(ci, 0), stored(chat, 1), stored(again, 2)])
+    assert [each.stored.id for each in planned] == ["0/1", "0/2"]
+    assert left_out == [("0/0", LeftOut.REPUBLISHED_BEFORE)]
+
+
 def test_nothing_goes_but_to_a_hook_topic() -> None:
     """Case 21 (dlq-loops): an origin that is unknown, foreign, or the dead-letter topic itself is refused."""
     foreign = StoredLetter.read(bare_record(b"k", b"v"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -343,6 +344,12 @@ def test_what_is_read_back_is_what_was_kept(payload: dict[str, Any]) -> None:
 def test_nothing_is_recalled_of_a_malformed_record() -> None:
     """P12: what is no event has no identity that could have completed."""
     assert StageMemory().recall(Record("t", 0, 0, 0, b"k", b"no event")) is None
+
+
+def test_nothing_is_recalled_of_a_record_whose_headers_could_not_be_read() -> None:
+    """P12: it was buried as malformed, also where its value alone would be an event, so no hook has run it."""
+    record = said(saying(SMALL)).record
+    assert StageMemory().recall(replace(record, unreadable_headers=True)) is None
 
 
 def test_the_fingerprint_of_a_large_event_is_small() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hookline import Event
 from hookline.consume import Marks, RetryState
 from hookline.consume._marks import gather_marks
-from hookline.hooks import Place, join_into_own, join_into_shared, read_roster, write_roster
+from hookline.hooks import Place, join_former_into_own, join_into_own, join_into_shared, read_roster, write_roster
 from hookline.hooks._memory import entry_of, hash_of, is_rest_done, restore_runs, write_saved
 from hookline.hooks._roster import read_beginning, write_beginning
 from hookline.hooks._runs import HookRun
@@ -177,6 +177,20 @@ def test_what_a_group_began_behind_is_not_settled(ours: frozenset[int], theirs: 
     joined = join_into_own(own, other, OWN[0]) or own
     for offset in OFFSETS:
         assert joined.marks.is_settled(offset) == (offset in ours or (offset in theirs and offset >= beginning))
+
+
+@given(settled_sets(), settled_sets(), st.sampled_from(OFFSETS), st.sampled_from(OFFSETS))
+def test_what_a_former_name_had_left_is_left(
+    ours: frozenset[int], theirs: frozenset[int], began: int, former_began: int
+) -> None:
+    """P1, P6: of a hook that began anew under a new name, what neither has run is to do from where the first of them began."""
+    own = place_of({*range(FIRST, began), *ours}, {}, write_beginning(began))
+    former = place_of({*range(FIRST, former_began), *theirs}, {}, write_beginning(former_began))
+    joined = join_former_into_own(own, former, *OWN) or own
+    for offset in OFFSETS:
+        is_done = (offset in ours and offset >= began) or (offset in theirs and offset >= former_began)
+        assert joined.marks.is_settled(offset) == (is_done or offset < min(began, former_began)), offset
+    assert joined is own or read_beginning(joined.marks.note) == min(began, former_began)
 
 
 @given(settled_sets(), saved_of(OWN[0]), saved_of(OWN[0]))

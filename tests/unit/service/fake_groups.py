@@ -25,6 +25,8 @@ class FakeGroups(GroupAdmin):
     def __init__(self, committed: Mapping[str, Mapping[int, Position]] | None = None) -> None:
         self.groups = {group: dict(positions) for group, positions in (committed or {}).items()}
         self.members = set[str]()
+        self.hidden = set[str]()
+        """Which may not be seen."""
         self.crash_after: int | None = None
         self.most_characters = 4_095
         self.looks = 0
@@ -42,8 +44,8 @@ class FakeGroups(GroupAdmin):
         return {group: self._look(group, topic) for group in groups}
 
     def committed_if_seen(self, groups: Iterable[str], topic: str) -> dict[str, dict[int, Position]]:
-        """Tell the same."""
-        return self.committed(groups, topic)
+        """Tell the same of those that may be seen."""
+        return self.committed([group for group in groups if group not in self.hidden], topic)
 
     def _look(self, group: str, topic: str) -> dict[int, Position]:
         del topic

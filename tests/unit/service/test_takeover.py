@@ -200,6 +200,21 @@ def test_what_the_old_name_began_behind_is_not_done() -> None:
     assert {Place.read(at).offset for at in groups.groups[build].values()} == {20}
 
 
+@pytest.mark.parametrize("isolation", [None, "own"])
+def test_a_rename_that_is_told_late_loses_nothing(isolation: str | None) -> None:
+    """P1: a hook that began anew under its new name does what its old one had left, once settings say whom it was."""
+    groups = FakeGroups({SHARED: everywhere(position(60, "chat")), CI: everywhere(position(40, settled=5))})
+    take_over(hook("build", isolation="own", start="latest"), Script("chat")).run(groups)
+    assert {Place.read(at).offset for at in groups.groups[f"{SHARED}.build"].values()} == {END}
+    take_over(hook("build", renamed_from="ci", isolation=isolation), Script("chat")).run(groups)
+    target = f"{SHARED}.build" if isolation else SHARED
+    assert groups.groups.keys() == {SHARED, target}
+    places = [Place.read(at) for at in groups.groups[target].values()]
+    assert {place.offset for place in places} == {40}
+    assert not any(place.marks.is_settled(offset) for place in places for offset in (40, 46, 59, END - 1))
+    assert isolation is None or all(place.marks.is_settled(45) for place in places)
+
+
 def test_a_hook_shares_again_what_it_has_done_under_both_of_its_names() -> None:
     """P6: the groups of both names are joined before they go."""
     groups = FakeGroups(
@@ -208,6 +223,21 @@ def test_a_hook_shares_again_what_it_has_done_under_both_of_its_names() -> None:
     take_over(hook("build", renamed_from="ci")).run(groups)
     assert groups.groups.keys() == {SHARED}
     assert {Place.read(at).offset for at in groups.groups[SHARED].values()} == {30}
+
+
+@pytest.mark.parametrize(("names", "is_told"), [(("chat",), True), (("chat", "ci"), False), ((), False)])
+def test_a_group_that_may_not_be_seen_is_told_where_it_may_have_something_left(
+    names: tuple[str, ...],
+    is_told: bool,  # noqa: FBT001 - a parameter of pytest's
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """P1: a hook that shares the group anew, and whose own one may not be seen, is named; who shares as before is not."""
+    at = position(40, *names) if names else (40, "")
+    groups = FakeGroups({SHARED: everywhere(at), CI: everywhere(position(20))})
+    groups.hidden = {CI, CHAT}
+    assert take_over(Script("ci"), Script("chat")).plan(groups) == []
+    told = [record for record in caplog.records if "may not be seen" in record.getMessage()]
+    assert [record.levelname for record in told] == (["WARNING"] if is_told else [])
 
 
 def test_a_group_that_never_said_whom_it_ran_has_run_all() -> None:
