@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from hookline.deadletters._republished import LETTER_HEADER
+from hookline.deadletters._republished import AT_HEADER, LETTER_HEADER
 from hookline.deadletters._text import one_line, rfc3339
 from hookline.kafka import InvalidRecordError, ProduceError, RecordTooLargeError
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hookline.deadletters._plan import Plan, PlannedLetter
     from hookline.kafka import Acknowledgement
 
-_AT_HEADER, _BY_HEADER, _REASON_HEADER = "hookline-redrive-at", "hookline-redrive-by", "hookline-redrive-reason"
-_MANDATE_HEADERS = frozenset({_AT_HEADER, _BY_HEADER, _REASON_HEADER})
+_BY_HEADER, _REASON_HEADER = "hookline-redrive-by", "hookline-redrive-reason"
+_MANDATE_HEADERS = frozenset({AT_HEADER, _BY_HEADER, _REASON_HEADER})
 _OWN_HEADERS = _MANDATE_HEADERS | {LETTER_HEADER}
 _OWN_FAULTS = (RecordTooLargeError, InvalidRecordError)
 _AT_ONCE = 64
@@ -147,7 +147,7 @@ def redrive_headers(planned: PlannedLetter, plan: Plan, mandate: Mandate) -> Hea
     headers = planned.stored.letter.republished(hooks=planned.hooks, operation=plan.operation, again=plan.again)
     told = {
         LETTER_HEADER: str(planned.stored.position),
-        _AT_HEADER: rfc3339(mandate.at_ms) or "",
+        AT_HEADER: rfc3339(mandate.at_ms) or "",
         _BY_HEADER: one_line(mandate.operator),
         _REASON_HEADER: one_line(mandate.reason),
     }

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
-from hookline.contract import Redrive
+from hookline.contract import Redrive, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from hookline.deadletters._letters import StoredLetter
 
 LETTER_HEADER = "hookline-redrive-letter"
+AT_HEADER = "hookline-redrive-at"
 
 
 @dataclass(slots=True)
 class RepublishedIndex:
     """The letters that are known to have been republished, and by which operations."""
 
-    _operations: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _operations: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    """By letter and operation, when it was last sent: milliseconds since 1970, infinite when that is not told."""
     _redrives: dict[tuple[str, Origin, str], int] = field(default_factory=dict)
     _of_failure: dict[tuple[str, Origin], list[StoredLetter]] = field(default_factory=lambda: defaultdict(list))
 
@@ -39,23 +42,31 @@ class RepublishedIndex:
 
     def add_headers(self, headers: Headers) -> None:
         """Learn from a record of a hook topic."""
-        letter = next((value for name, value in reversed(headers) if name == LETTER_HEADER and value), None)
+        letter = _last(headers, LETTER_HEADER)
         if letter is None:
             return
         redrive = Redrive.from_headers(headers)
-        self._operations[letter.decode("utf-8", "replace")].add((redrive.operation if redrive else None) or "")
+        operation = (redrive.operation if redrive else None) or ""
+        sent = self._operations[letter.decode("utf-8", "replace")]
+        sent[operation] = max(_time_ms(_last(headers, AT_HEADER)), sent.get(operation, 0.0))
 
     def contains(self, stored: StoredLetter) -> bool:
         """Tell whether a letter, or another copy of the same failure, was republished."""
-        return any(position in self._operations for position in self._positions(stored)) or self._came_back(stored)
+        return bool(self._senders(stored)) or self._came_back(stored)
 
     def was_sent_by(self, stored: StoredLetter, operation: str) -> bool:
         """Tell whether one operation has republished the letter or a copy of it."""
-        return any(operation in self._operations.get(position, ()) for position in self._positions(stored))
+        return operation in self._senders(stored)
 
-    def _positions(self, stored: StoredLetter) -> set[str]:
-        others = self._of_failure.get(stored.failure, []) if stored.failure else []
-        return {str(other.position) for other in others if other.covers(stored)} | {str(stored.position)}
+    def _senders(self, stored: StoredLetter) -> set[str]:
+        """Name the operations that sent a letter, or a copy: one that failed after a copy was sent is a failure of its own."""
+        own = str(stored.position)
+        found = set(self._operations.get(own, ()))
+        for other in self._of_failure.get(stored.failure, ()) if stored.failure else ():
+            if other.covers(stored):
+                sent = self._operations.get(str(other.position), {})
+                found |= {operation for operation, at_ms in sent.items() if (stored.failed_at_ms or 0) <= at_ms}
+        return found
 
     def _came_back(self, stored: StoredLetter) -> bool:
         keys = _first_failures(stored)
@@ -67,3 +78,14 @@ def _first_failures(stored: StoredLetter) -> list[tuple[str, Origin, str]]:
     if stored.origin is None:
         return []
     return [(stored.letter.group, stored.origin, hook) for hook in stored.hooks or ("",)]
+
+
+def _last(headers: Headers, wanted: str) -> bytes | None:
+    return next((value for name, value in reversed(headers) if name == wanted and value), None)
+
+
+def _time_ms(text: bytes | None) -> float:
+    try:
+        return inf if text is None else parse_time(text.decode())
+    except ValueError:
+        return inf

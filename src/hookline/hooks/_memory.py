@@ -97,8 +97,10 @@ class StageMemory:
         work = delivery.progress
         if isinstance(work, bytes):
             return work
-        if not isinstance(work, Work) or not work.is_resolved:
+        if not isinstance(work, Work):
             return b""
+        if not work.is_resolved:
+            return work.restored
         if work.saved is None:
             work.saved = b"" if all(run.is_fresh for run in work.runs) else _write(work)
         return work.saved

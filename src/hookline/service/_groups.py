@@ -71,6 +71,7 @@ class GroupKeeper:
                         raise _in_use(error.group) from error
                     self._note(f"{error}: waiting until they have left")
                 except KafkaClientError as error:
+                    give_up = None
                     self._note(str(error))
                 await asyncio.sleep(_PAUSE_SECONDS)
         finally:

@@ -202,6 +202,8 @@ class Replay:
 
     def _wants(self, record: Record) -> bool:
         """Tell whether the hook is given a record; also one for which the resolver fails, which is a dead letter."""
+        if record.unreadable_headers:
+            return False
         try:
             event, redrive = decode_delivery(record.key, record.value, record.headers)
         except MalformedRecordError:

@@ -162,9 +162,9 @@ class Service:
         return self._reconciler
 
     async def _run(self) -> None:
-        """Have the groups placed, learn what is closed, begin to read, and wait until an engine breaks."""
-        await self._groups.settle()
+        """Learn what is closed, have the groups placed, begin to read at once, and wait until an engine breaks."""
         await self._control.wait()
+        await self._groups.settle()
         for part in self._parts:
             await part.engine.start()
             self._begun.append(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -102,6 +103,19 @@ def test_letters_of_one_record_about_different_hooks_all_go() -> None:
     assert left_out == [("0/3", LeftOut.COPY)]
     sent = [headers_of(planned[0])]
     assert [each.stored.id for each in sort(letters, sent=sent)[0]] == ["0/1", "0/2"]
+
+
+def test_what_fails_again_after_it_was_republished_is_no_copy() -> None:
+    """P14: a replay that is given twice reads the same record in the same group, and may fail again."""
+    first = stored(letter(), 0)
+    later = stored(replace(letter(), failed_at_ms=NOW_MS + 1), 1)
+    sent = [headers_of(sort([first])[0][0])]
+    planned, left_out = sort([first, later], sent=sent)
+    assert [each.stored.id for each in planned] == ["0/1"]
+    assert left_out == [("0/0", LeftOut.REPUBLISHED_BEFORE)]
+    without_time = tuple(header for header in sent[0] if header[0] != "hookline-redrive-at")
+    assert sort([first, stored(letter(), 1)], sent=sent)[0] == []
+    assert sort([first, later], sent=[without_time])[0] == []
 
 
 def test_a_hook_that_came_back_says_nothing_of_another() -> None:

@@ -168,6 +168,20 @@ async def test_a_resolver_that_fails_never_means_no_hooks(resolver: Resolving) -
     assert (outcome.letter_class, outcome.code) == (DeadLetterClass.PERMANENT, "resolver_failed")
 
 
+async def test_what_was_saved_outlives_a_resolver_that_fails() -> None:
+    """P6: while its dead letter cannot be written a process may end, and the next resolves: who was done stays done."""
+    async with stage_of(Hooks({"*": [Script("a"), Script("b", *[TimeoutError()] * 9)]})) as stage:
+        before = delivery_of()
+        await attempt(stage, before)
+        saved = stage.memory.save(before)
+    async with stage_of(Resolving(lambda _: 1 / 0)) as stage:  # type: ignore[arg-type, return-value] # raises before
+        again = delivery_of()
+        stage.memory.restore(again, saved)
+        assert isinstance(await attempt(stage, again), GiveUp)
+        assert saved
+        assert stage.memory.save(again) == saved
+
+
 async def test_an_event_of_no_hook_is_done() -> None:
     """That nobody wants an event is ordinary."""
     async with stage_of(Hooks({"request.*": [Script("a")]})) as stage:

@@ -118,6 +118,7 @@ def test_an_event_that_the_resolver_fails_for_is_planned() -> None:
     replay = Replay(_settings(), resolver, REQUEST)
     assert replay._wants(delivery_of(event_of("batch.failed")).record)
     assert not replay._wants(delivery_of(event_of("request.landed")).record)
+    assert not replay._wants(replace(delivery_of(event_of("batch.failed")).record, unreadable_headers=True))
 
 
 class _Broken:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -441,6 +442,28 @@ async def test_kafka_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     await keeper.settle()
     assert ["h:1" in reason for reason in reasons] == [False, True, True]
     assert keeper.check().ok
+
+
+async def test_others_have_their_time_again_after_kafka_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P9: while it was away nobody could be seen to leave, so the time that they are given begins anew."""
+    monkeypatch.setattr("hookline.service._groups._PAUSE_SECONDS", 0.0)
+    now = 0.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    groups = FakeGroups({SHARED: everywhere(position(40, "ci"))})
+    answers = ["in use", "away", "in use", "empty"]
+
+    def connect(_: ClientConfig, __: float) -> FakeGroups:
+        nonlocal now
+        now += 50.0
+        answer = answers.pop(0)
+        if answer == "away":
+            raise BrokerUnreachableError("h:1", "connecting")
+        groups.members = {SHARED} if answer == "in use" else set()
+        return groups
+
+    moves = take_over(Script("ci"), isolation="per-hook")
+    await GroupKeeper(settings_of().client_config(), moves, patience_seconds=60.0, connect=connect).settle()
+    assert CI in groups.groups
 
 
 def keeper_of(groups: FakeGroups, **more: Any) -> GroupKeeper:
