@@ -28,9 +28,12 @@ clean: ## Remove caches, coverage data and built files; virtual environments sta
 	rm -rf .coverage* htmlcov dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests examples benchmarks proto -name __pycache__ -prune -exec rm -rf {} +
 
-coverage: venv ## Run every shelf of tests and report the lines that none reached
+coverage: venv ## Run every shelf of tests, the pure ones beside the others, and report the lines that none reached
 	@$(BIN)/coverage erase
-	@code=0; $(BIN)/coverage run -m pytest $(ARGS) || code=$$?; \
+	@code=0; log=$$(mktemp); \
+	$(BIN)/coverage run -m pytest tests/unit $(ARGS) >"$$log" 2>&1 & pure=$$!; \
+	$(BIN)/coverage run -m pytest --ignore=tests/unit $(ARGS) || code=$$?; \
+	wait $$pure || code=$$?; cat "$$log"; rm "$$log"; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report || [ $$code -ne 0 ] || code=$$?; exit $$code
 
 demo: $(VENV)/.run-installed ## Watch the whole story on a broker inside the process: needs Python and make only
