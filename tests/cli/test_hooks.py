@@ -108,7 +108,7 @@ def test_a_failure_is_told_with_what_follows(
 def test_what_a_failure_is_about_is_told(wired: CommandLine) -> None:
     """Subjects and details that the hook attached are shown, for people and for scripts."""
     text = wired.run("hooks", "test", "refuse", "--event", "event.json").out
-    assert "about     hook:refuse, batch:batch-778" in text.splitlines()
+    assert "about     hook:refuse, subject:batch-778, batch:batch-778" in text.splitlines()
     assert '"tried": 3' in text
     done = wired.run("hooks", "test", "refuse", "--event", "event.json", "--output", "json")
     failure = json.loads(done.out[done.out.index("{") :])["failure"]
@@ -197,6 +197,7 @@ def test_hooks_are_listed_with_where_they_come_from(wired: CommandLine) -> None:
     assert (diary["origin"], diary["distribution"], diary["types"]) == ("shipped", "hookline", ["*"])
     assert (note["origin"], note["kind"], note["class"], note["types"]) == ("app", None, "wiring.Hook", None)
     lines = wired.run("hooks", "list").out.splitlines()
+    assert lines[0].split("\t") == ["NAME", "KIND", "VERSION", "ORIGIN", "WANTS"]
     assert "room\tchat\t1.2.0\tentry point of hookline-chat\t*" in lines
 
 

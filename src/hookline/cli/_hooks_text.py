@@ -30,7 +30,8 @@ _WORDS: Final = {
 
 
 def hook_lines(rows: Sequence[HookRow]) -> Iterator[str]:
-    """Return a line for each row, separated by tabs: name, kind or class, version, origin, what it wants, error."""
+    """Return a heading and a line for each row, separated by tabs: name, kind or class, version, origin, what it wants, error."""
+    yield "NAME\tKIND\tVERSION\tORIGIN\tWANTS"
     for row in rows:
         cells = (row.name or "-", row.kind or row.made_of or "-", row.version or "-", _origin(row), _wants(row))
         yield "\t".join(map(printable, (*cells, row.error) if row.error else cells))

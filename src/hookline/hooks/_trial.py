@@ -105,12 +105,12 @@ class Trials:
             return await self._run(hook, event)
         entered = await invoke(_in_time(hook.__aenter__, ENTER_SECONDS))
         if isinstance(entered, Raised):
-            failure = self._describe(hook.name, entered.error, 0.0)
+            failure = self._describe(hook.name, event, entered.error, 0.0)
             return Trial(hook.name, event, TrialOutcome.NOT_ENTERED, failure=failure)
         trial = await self._run(hook, event)
         left = await invoke(_in_time(partial(hook.__aexit__, None, None, None), LEAVE_SECONDS))
         if isinstance(left, Raised):
-            return replace(trial, leaving=self._describe(hook.name, left.error, 0.0))
+            return replace(trial, leaving=self._describe(hook.name, event, left.error, 0.0))
         return trial
 
     async def _run(self, hook: Hook, event: Event) -> Trial:
@@ -141,20 +141,24 @@ class Trials:
         return replace(self._policy, hooks={**self._policy.hooks, name: free})
 
     def _failed(self, name: str, event: Event, error: BaseException, seconds: float, follows: Follows | None) -> Trial:
-        failure = self._describe(name, error, seconds)
+        # Of what is given up the stage has told already, and the error has lost its traceback since.
+        told = follows.failures if isinstance(follows, GiveUp) else ()
+        failure = next((each for each in told if each.hook == name), None) or self._describe(
+            name, event, error, seconds
+        )
         return Trial(name, event, TrialOutcome.FAILED, seconds, failure=failure, follows=follows)
 
     def _stuck(self, name: str, event: Event, seconds: float) -> Trial:
-        failure = self._describe(name, TimeoutError("past its time limit, and not to be ended"), seconds)
+        failure = self._describe(name, event, TimeoutError("past its time limit, and not to be ended"), seconds)
         return Trial(name, event, TrialOutcome.STUCK, seconds, failure=failure)
 
     def _resolver_failed(self, name: str, event: Event, error: BaseException) -> Trial:
-        failure = replace(self._describe(name, error, 0.0), code="resolver_failed")
+        failure = replace(self._describe(name, event, error, 0.0), code="resolver_failed")
         text = line_with_cause(error, redactor=self._policy.redactor)
         follows = GiveUp(DeadLetterClass.PERMANENT, "resolver_failed", text)
         return Trial(name, event, TrialOutcome.FAILED, failure=failure, follows=follows)
 
-    def _describe(self, name: str, error: BaseException, seconds: float) -> HookFailure:
+    def _describe(self, name: str, event: Event, error: BaseException, seconds: float) -> HookFailure:
         return describe(
             name,
             error,
@@ -162,6 +166,7 @@ class Trials:
             attempts=1,
             elapsed_seconds=seconds,
             redactor=self._policy.redactor,
+            subject=event.subject,
         )
 
 

@@ -68,6 +68,7 @@ LOG_FIELDS: Final[dict[str, str]] = {
     "end": "Where the partition ends: the offset after its last record.",
     "partitions": "Several partitions.",
     "group": "The consumer group.",
+    "groups": "Several consumer groups.",
     "kind": "What kind of problem Kafka reports.",
     "record": "The record it is about: topic/partition/offset.",
     "first": "The first offset of those it is about.",

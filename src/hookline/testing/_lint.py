@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from hookline.contract import (
     MAX_EXACT_INTEGER,
@@ -14,6 +14,8 @@ from hookline.contract import (
     mint_unversioned_id,
     mint_versioned_id,
 )
+
+from ._catalogue import FieldKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +34,7 @@ _BOOKKEEPING: Final = frozenset(
 )
 _BOOKKEEPING_OF_A_ROW: Final = 3
 _FIELDS_OF_A_ROW: Final = 4
+_ALL_KINDS: Final = get_args(FieldKind)
 _KINDS: Final[Mapping[type, str]] = {
     str: "string",
     bool: "boolean",
@@ -108,6 +111,10 @@ def _of_type(declared: EventType) -> Iterator[Finding]:
     yield from _many_fields(where, declared.fields)
     yield from _bookkeeping(where, "payload", declared.fields)
     for name, kind in declared.fields.items():
+        if kind not in _ALL_KINDS:
+            yield Finding(
+                "kind", f"{where}, payload.{name}", f"is declared a {kind}", f"declare one of {', '.join(_ALL_KINDS)}"
+            )
         if kind == "number" and _ID.fullmatch(name):
             yield Finding(
                 "number_as_id",

@@ -83,8 +83,13 @@ async def test_a_failure_tells_what_a_stage_would_make_of_it() -> None:
     assert trial.failure is not None
     assert trial.failure.exception == "ValueError"
     assert CANARY not in trial.failure.message
-    assert trial.failure.subjects == (About("hook", "a"), About("batch", "batch-778"))
+    assert trial.failure.subjects == (
+        About("hook", "a"),
+        About("subject", "batch-778"),
+        About("batch", "batch-778"),
+    )
     assert trial.failure.detail == {"steps": 3}
+    assert "in handle" in (trial.failure.location or "")
 
 
 async def test_what_may_pass_would_be_run_again() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -70,6 +70,7 @@ def test_a_broken_rule_is_found(event: Event, code: str) -> None:
         (replace(TYPE, subject="id"), "no_subject"),
         (replace(TYPE, type="Run.Failed"), "type_name"),
         (replace(TYPE, optional={"change_id": "number"}), "number_as_id"),
+        (replace(TYPE, optional={"log": cast("Any", "strng")}), "kind"),
         (replace(TYPE, optional={"state": "string", "version": "number", "created_at": "string"}), "snapshot"),
         (replace(TYPE, optional={f"field_{number}": "string" for number in range(20)}), "snapshot"),
     ],
