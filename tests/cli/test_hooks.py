@@ -112,7 +112,10 @@ def test_what_a_failure_is_about_is_told(wired: CommandLine) -> None:
     assert '"tried": 3' in text
     done = wired.run("hooks", "test", "refuse", "--event", "event.json", "--output", "json")
     failure = json.loads(done.out[done.out.index("{") :])["failure"]
-    assert failure["subjects"] == [{"type": "hook", "id": "refuse"}, {"type": "batch", "id": "batch-778"}]
+    assert failure["subjects"] == [
+        {"type": kind, "id": name}
+        for kind, name in (("hook", "refuse"), ("subject", "batch-778"), ("batch", "batch-778"))
+    ]
     assert failure["detail"] == {"tried": 3}
 
 
