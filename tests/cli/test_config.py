@@ -80,7 +80,7 @@ def test_the_hooks_of_file_and_code_are_listed(command_line: CommandLine) -> Non
     assert hooks["ci"]["types"] == ["batch.*", "request.landed"]
     assert hooks["comment"]["types"] is None
     text = command_line.run("hooks", "list").out
-    assert {line.split("\t")[0] for line in text.splitlines()} == {"ci", "comment"}
+    assert [line.split("\t")[0] for line in text.splitlines()] == ["NAME", "ci", "comment"]
 
 
 def test_shown_settings_say_where_they_come_from(command_line: CommandLine) -> None:
