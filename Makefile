@@ -32,6 +32,7 @@ coverage: venv ## Run every shelf of tests, the pure ones beside the others, and
 	@$(BIN)/coverage erase
 	@code=0; log=$$(mktemp); \
 	$(BIN)/coverage run -m pytest tests/unit $(ARGS) >"$$log" 2>&1 & pure=$$!; \
+	trap 'kill $$pure; exit 130' INT TERM; \
 	$(BIN)/coverage run -m pytest --ignore=tests/unit $(ARGS) || code=$$?; \
 	wait $$pure || code=$$?; cat "$$log"; rm "$$log"; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report || [ $$code -ne 0 ] || code=$$?; exit $$code

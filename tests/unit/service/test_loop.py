@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,8 +81,9 @@ def test_what_the_service_itself_raises_ends_it(error: BaseException) -> None:
     assert caught.value is error
 
 
-def test_ctrl_c_before_anybody_listens_ends_it() -> None:
-    """Until a service listens for signals itself, Ctrl-C is what it always is."""
+def test_ctrl_c_before_anybody_listens_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a service listens for signals itself, Ctrl-C is what it always is; a shell may have begun the tests without it."""
+    monkeypatch.setattr(signal, "getsignal", {signal.SIGINT: signal.default_int_handler}.get)
 
     async def main() -> None:
         asyncio.get_running_loop().call_soon(_interrupt)
