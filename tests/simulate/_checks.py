@@ -116,7 +116,8 @@ class Checks:
             return
         begun = epoch.begun.setdefault(sent.identity, sent.offset)
         self.require(begun == sent.offset, "P4", f"{sent} begins while {begun} of its identity is not settled")
-        self.require(sent.identity not in epoch.completed, "P4", f"{sent} runs, but its identity has completed")
+        is_repeat = any(each.identity == sent.identity and each.makes_repeat(sent) for each in epoch.completed)
+        self.require(not is_repeat, "P4", f"{sent} runs, but its identity has completed")
         self._check_recalled(sent, epoch)
 
     def _check_recalled(self, sent: Sent, epoch: Epoch) -> None:
@@ -125,7 +126,7 @@ class Checks:
         known = epoch.found.surely.ok
         for each in self.of_identity[sent.partition, sent.identity]:
             is_known = all((each.offset, hook) in known for hook in each.scripts)
-            if each is not sent and is_known and not each.letters and not each.again:
+            if each is not sent and is_known and not each.letters and not each.again and each.makes_repeat(sent):
                 self.violate("P4", f"{sent} runs, but {each} of its identity had completed in an epoch before")
 
     def started(self, fetch: int, hook: str) -> Run:
@@ -201,7 +202,7 @@ class Checks:
         if kind == "Duplicate":
             self.require(self.is_duplicate(sent), "P4", f"{sent} is told to be a duplicate of nothing")
         if kind == "Done" and not sent.again:
-            epoch.completed.append(sent.identity)
+            epoch.completed.append(sent)
             if len(epoch.completed) > self._setup.engine.dedupe_window:
                 epoch.completed.popleft()
 

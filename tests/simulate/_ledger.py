@@ -30,6 +30,8 @@ class Sent:
     """By hook that is to run."""
     again: bool = False
     """Whether it runs even if its identity has completed."""
+    names_hooks: bool = False
+    """Whether it was republished for some hooks only."""
     runs: Counter[str] = field(default_factory=Counter)
     bad_runs: Counter[str] = field(default_factory=Counter)
     """By hook: runs that raised or were cancelled."""
@@ -38,6 +40,15 @@ class Sent:
     letters: list[DeadLetterClass] = field(default_factory=list)
     blame: int = 0
     """How often an owner went down that may have charged this record."""
+
+    def makes_repeat(self, other: Sent) -> bool:
+        """Tell whether another record of the identity asks for nothing, once this one has completed.
+
+        One that names hooks says nothing of what stands before it: that may be open for others.
+        """
+        if not self.names_hooks:
+            return True
+        return other.scripts.keys() <= self.scripts.keys() if other.names_hooks else self.offset < other.offset
 
     @property
     def is_complete(self) -> bool:
@@ -111,7 +122,7 @@ class Epoch:
     """When its last commit was written."""
     begun: dict[tuple[str, str], int] = field(default_factory=dict)
     """By identity: the offset that has begun and is not settled."""
-    completed: deque[tuple[str, str]] = field(default_factory=deque)
+    completed: deque[Sent] = field(default_factory=deque)
     last_started: dict[object, int] = field(default_factory=dict)
     """By subject."""
     running: set[Run] = field(default_factory=set)

@@ -70,7 +70,9 @@ class Publisher:
         hooks = rng.choice((None, failed or None))
         again = rng.random() < 0.2
         headers = letter.republished(hooks=hooks, operation="sim", again=again)
-        self._append(before.partition, letter.key, letter.value, headers, hooks or resolved, kills=False, again=again)
+        again = again or letter.again
+        placed = before.partition, letter.key, letter.value, headers, hooks or resolved
+        self._append(*placed, kills=False, again=again, names_hooks=hooks is not None)
 
     def _append(
         self,
@@ -82,6 +84,7 @@ class Publisher:
         *,
         kills: bool,
         again: bool = False,
+        names_hooks: bool = False,
     ) -> None:
         world = self._world
         own = tuple(header for header in headers if header[0] != FETCH_HEADER)
@@ -95,4 +98,4 @@ class Publisher:
         found = dict(own)
         identity = ((found["ce_source"] or b"").decode(), (found["ce_id"] or b"").decode())
         world.nudge()
-        world.checks.published(Sent(number, placed.offset, key, identity, scripts, again))
+        world.checks.published(Sent(number, placed.offset, key, identity, scripts, again, names_hooks))
