@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hookline_chat import Chat, ChatOptions  # type: ignore[import-not-found]  # it is tested once it is installed
+from hookline_chat import Chat, ChatOptions
 
 from hookline.testing import HookStage, assert_bounds_its_work, assert_idempotent, events
 
